@@ -1,0 +1,104 @@
+# Everything lives in .venv: the Python packages, liveboard itself, the Java libraries and, where this machine has
+# none, Java. A stamp is written when its step is done, so an interrupted set-up is simply run again.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+unexport PYTHONHOME PYTHONPATH
+
+# One set-up at a time: everything that it starts inherits the lock, so even what a killed make has left is waited for.
+define SETUP
+import fcntl, os, sys
+advice = "install one and name it, as in `make PYTHON=python3.12 setup`."
+if sys.version_info < (3, 11):
+    sys.exit("liveboard needs Python 3.11 or newer, and $(PYTHON) is %d.%d: " % sys.version_info[:2] + advice)
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit("liveboard needs Python's venv module, and $(PYTHON) has none: `apt install python3-venv`, or " + advice)
+lock = os.open("Makefile", os.O_RDONLY)
+os.set_inheritable(lock, True)
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("Waiting for another set-up that is running here ...", flush=True)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+os.execvp(sys.argv[1], sys.argv[1:])
+endef
+export SETUP
+LOCKED = @command -v $(PYTHON) > /dev/null || { \
+	echo "liveboard needs Python 3.11 or newer, and there is no $(PYTHON): install one." >&2; exit 1; }; \
+	$(PYTHON) -c "$$SETUP" $(MAKE) --silent
+
+# A virtual environment that is half made, was moved, lost its Python or was left in the middle of an installation is
+# made anew.
+REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e $(VENV)/installing ] \
+	&& $(BIN)/python -c "" 2>/dev/null || echo remake)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup setup-dev setup-check demo test check format bench clean java remake
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install everything into .venv
+	$(LOCKED) java
+
+setup-dev:
+	$(LOCKED) java $(VENV)/packages-dev
+
+setup-check:
+	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev
+
+demo: setup ## Run everything with sample data
+	@$(BIN)/liveboard up --sample
+
+test: setup-dev ## Run every test
+	@$(BIN)/pytest
+
+check: setup-check ## Check format, lint and types
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+
+format: setup-check ## Format the code and repair what lint can repair
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+bench: setup ## Measure latency, throughput and memory
+	@$(BIN)/python bench/pipeline.py
+
+clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+
+$(VENV)/made: $(REMAKE)
+	@echo "[1/4] Virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@printf '%s' "$(CURDIR)" > $@
+
+$(VENV)/packages: requirements.txt $(VENV)/made
+	@echo "[2/4] Python packages ..."
+	@touch $(VENV)/installing
+	@$(PIP) install -r $<
+	@rm $(VENV)/installing
+	@touch $@
+
+$(VENV)/liveboard: pyproject.toml $(VENV)/packages
+	@echo "[3/4] liveboard itself ..."
+	@touch $(VENV)/installing
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@rm $(VENV)/installing
+	@touch $@
+
+# Looks for itself what there is to do.
+java: $(VENV)/liveboard
+	@$(BIN)/python -m liveboard.setup
+
+$(VENV)/packages-dev: requirements-dev.txt $(VENV)/packages
+	@echo "[+] Python packages for tests and checks ..."
+	@touch $(VENV)/installing
+	@$(PIP) install -r $<
+	@rm $(VENV)/installing
+	@touch $@
