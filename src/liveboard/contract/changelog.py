@@ -1,0 +1,68 @@
+"""The records of a changelog topic.
+
+The Kafka key is the row's key in UTF-8. The value is a JSON array of the row's values in the order of the
+table's columns, so that a server can put the bytes into a window without decoding them; a null value removes
+the row. The last record of a key is the row.
+
+| column type        | JSON                                                                    |
+|--------------------|-------------------------------------------------------------------------|
+| string, boolean    | string, true or false                                                   |
+| int                | number                                                                  |
+| bigint             | number; beyond ±2^53, where JavaScript loses digits, a string of digits |
+| double             | number                                                                  |
+| date               | "2026-01-31"                                                            |
+| timestamp          | "2026-01-31T09:30:00.000000Z": UTC, always six fraction digits          |
+| any, where missing | null                                                                    |
+
+The column `ts` is a timestamp, the last one in source and joined tables. Row keys are made from the positions
+of the source records, so that a record that is read again writes the same row again.
+"""
+
+from collections.abc import Sequence
+
+import orjson
+
+from liveboard.contract.schema import Column
+from liveboard.errors import LiveboardError
+
+Value = str | int | float | bool | None
+
+
+class ChangelogError(LiveboardError):
+    """A changelog value that is not a row of the table."""
+
+
+def position_key(partition: int, offset: int) -> str:
+    """The key of a row that comes from one source record."""
+    return f"{partition}-{offset}"
+
+
+def pair_key(left: str, right: str) -> str:
+    """The key of a row that comes from a pair of source records, from their position keys."""
+    return f"{left}:{right}"
+
+
+def reject_key(topic: str, partition: int, offset: int) -> str:
+    """The key of a rejected record, one of a kind over all topics."""
+    return f"{topic}-{partition}-{offset}"
+
+
+def decode_row(value: bytes, columns: Sequence[Column]) -> tuple[Value, ...]:
+    """The row's values: bigint always as int, double as float, date and timestamp as the strings they are."""
+    try:
+        row = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise ChangelogError(f"expected a changelog row as a JSON array, found invalid JSON: {error}") from None
+    if not isinstance(row, list) or len(row) != len(columns):
+        found = f"{len(row)} values" if isinstance(row, list) else f"a JSON {type(row).__name__}"
+        raise ChangelogError(f"expected a changelog row of {len(columns)} values, found {found}")
+    return tuple(_decode(item, column) for item, column in zip(row, columns, strict=True))
+
+
+def _decode(item: Value, column: Column) -> Value:
+    if item is None or column.type not in ("bigint", "double"):
+        return item
+    try:
+        return int(item) if column.type == "bigint" else float(item)
+    except (TypeError, ValueError):
+        raise ChangelogError(f'expected a {column.type} in "{column.name}", found {item!r}') from None
