@@ -1,0 +1,120 @@
+"""Topics: which there are, where they begin and end, and our own changelogs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+
+from liveboard.errors import LiveboardError
+
+_TIMEOUT_S = 30.0
+# Two values of the largest allowed size (8 MiB) in one joined row.
+MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
+_CHANGELOG_CONFIG = {
+    "cleanup.policy": "compact",
+    "max.message.bytes": str(MAX_CHANGELOG_BYTES),
+    "min.cleanable.dirty.ratio": "0.5",
+    "retention.ms": "-1",
+}
+
+_NO_LEADER_YET = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
+
+Offsets = dict[str, dict[str, int]]
+"""Topic to partition (as text, the way Spark writes it) to offset."""
+
+
+class Admin:
+    """Questions and orders to one Kafka cluster; every failure is a LiveboardError."""
+
+    def __init__(self, client_config: Mapping[str, str]) -> None:
+        self._servers = client_config["bootstrap.servers"]
+        self._client = AdminClient({**client_config, "log_level": 0})
+
+    def cluster_id(self) -> str:
+        """The id that the cluster was given when it was made."""
+        return str(self._metadata().cluster_id)
+
+    def partitions(self) -> dict[str, int]:
+        """Every topic with its number of partitions."""
+        topics = self._metadata().topics
+        return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
+
+    def require(self, topics: Iterable[str]) -> dict[str, int]:
+        """The partitions of these topics, or an error that names the missing ones."""
+        known, wanted = self.partitions(), set(topics)
+        if missing := sorted(wanted - known.keys()):
+            raise LiveboardError(f"expected the Kafka topics {missing} at {self._servers}, found no such topics")
+        return {topic: known[topic] for topic in wanted}
+
+    def create(self, topics: Iterable[str], partitions: int = 1) -> None:
+        """Creates the topics that are not there yet."""
+        self._create(topics, lambda name: NewTopic(name, partitions))
+
+    def create_changelogs(self, topics: Iterable[str]) -> None:
+        """Creates changelog topics: compacted, and of one partition so that all readers see one order."""
+        self._create(topics, lambda name: NewTopic(name, 1, config=_CHANGELOG_CONFIG))
+
+    def delete(self, topics: Iterable[str]) -> None:
+        """Deletes the topics that are there."""
+        names = sorted(self.partitions().keys() & set(topics))
+        if names:
+            self._wait(self._client.delete_topics(names, operation_timeout=_TIMEOUT_S), "delete")
+
+    def offsets(self, partitions: Mapping[str, int], where: str) -> Offsets:
+        """Where these topics begin ("earliest") or end ("latest") now."""
+        spec = OffsetSpec.earliest() if where == "earliest" else OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = [TopicPartition(t, p) for t, count in partitions.items() for p in range(count)]
+        found: Offsets = {topic: {} for topic in partitions}
+        for place in asked:
+            found[place.topic][str(place.partition)] = self._offset(place, spec)
+        return found
+
+    def _offset(self, place: TopicPartition, spec: OffsetSpec) -> int:
+        deadline = time.monotonic() + _TIMEOUT_S
+        while True:
+            try:
+                return int(self._client.list_offsets({place: spec})[place].result(_TIMEOUT_S).offset)
+            except KafkaException as error:
+                # A topic that was made a moment ago has no leader yet.
+                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
+                    raise LiveboardError(f"cannot read the offsets of topic {place.topic!r}: {_text(error)}") from error
+                time.sleep(0.05)
+
+    def _metadata(self) -> ClusterMetadata:
+        try:
+            return self._client.list_topics(timeout=_TIMEOUT_S)
+        except KafkaException as error:
+            raise LiveboardError(
+                f"kafka.bootstrap_servers: expected a Kafka broker at {self._servers}, found none: {_text(error)}"
+            ) from error
+
+    def _create(self, topics: Iterable[str], new: Callable[[str], NewTopic]) -> None:
+        names = sorted(set(topics) - self.partitions().keys())
+        if names:
+            self._wait(self._client.create_topics([new(name) for name in names]), "create")
+        # The broker that answers may hear of them a moment after the one that made them.
+        deadline = time.monotonic() + _TIMEOUT_S
+        while (missing := set(names) - self.partitions().keys()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if missing:
+            raise LiveboardError(f"created the Kafka topics {sorted(missing)}, but found them missing afterwards")
+
+    def _wait(self, futures: Mapping[str, Any], what: str) -> None:
+        for name, future in futures.items():
+            try:
+                future.result(_TIMEOUT_S)
+            except KafkaException as error:
+                raise LiveboardError(f"cannot {what} Kafka topic {name!r}: {_text(error)}") from error
+
+
+def total(offsets: Offsets) -> int:
+    """All partitions' offsets added up."""
+    return sum(offset for partitions in offsets.values() for offset in partitions.values())
+
+
+def _text(error: KafkaException) -> str:
+    return str(error.args[0].str()) if error.args else str(error)
