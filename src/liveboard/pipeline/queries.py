@@ -1,0 +1,157 @@
+"""The two queries of a generation: source topics in, changelog topics out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from liveboard.config import Board, Join
+from liveboard.contract.names import REJECTS_TABLE, changelog_topic
+from liveboard.contract.schema import REJECT_COLUMNS, Column
+from liveboard.kafka.admin import MAX_CHANGELOG_BYTES
+from liveboard.pipeline.encode import json_members, json_value
+from liveboard.pipeline.groups import Group, groups, route
+from liveboard.pipeline.joins import JOINS, Side, Target, position, remember, side
+from liveboard.pipeline.parse import parse, row_column
+
+# Enough to see what a refused record was; the record itself stays in its topic.
+REJECTED_VALUE_CHARACTERS = 65_536
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a generation's queries read and write."""
+
+    generation: str
+    board: Board
+    starting_offsets: Mapping[str, Mapping[str, int]]
+    kafka_options: Mapping[str, str]
+
+    def changelog(self, table: str) -> str:
+        """The changelog topic of one of the generation's tables."""
+        return changelog_topic(self.generation, table)
+
+
+def raw_rows(records: DataFrame, wiring: Wiring) -> DataFrame:
+    """Every source record as a row of its source's table or of the rejects, as changelog records."""
+    sources = list(wiring.board.sources.values())
+    parsed = parse(records, sources)
+    here = position(F.struct("partition", "offset"))
+    source_rows = [
+        F.when(
+            F.col(row_column(source)).isNotNull(),
+            _change(wiring.changelog(source.table), here, _row_value(F.col(row_column(source)), source.columns)),
+        )
+        for source in sources
+    ]
+    reject = F.when(
+        F.col("reason").isNotNull(),
+        _change(wiring.changelog(REJECTS_TABLE), F.concat(F.col("topic"), F.lit("-"), here), _reject_value()),
+    )
+    # An array and explode, where a filter would do: a filter is pushed below the projection and parses all again.
+    change = F.coalesce(*source_rows, reject)
+    found = F.when(change.isNotNull(), F.array(change))
+    return parsed.select(F.explode(found).alias("change")).select("change.*")
+
+
+def joined_rows(records: DataFrame, wiring: Wiring, *, everything: bool) -> DataFrame:
+    """The rows of all joins that every record adds or corrects, as changelog records.
+
+    With `everything`, all rows of every key that a micro-batch touched: the fast way to build from nothing.
+    """
+    board_groups = groups(wiring.board)
+    sources = {source.name: source for group in board_groups for source in (group.a, group.b)}
+    known = remember(route(parse(records, list(sources.values())), board_groups))
+    changed = F.coalesce(
+        *[F.when(F.col("group") == group.id, _group_rows(group, wiring, everything)) for group in board_groups]
+    )
+    # `came` must be used in both modes: Spark would leave it out of the state, and the modes share a checkpoint.
+    answered = known.where(F.col("came.record.offset") >= 0)
+    return answered.select(F.explode(changed).alias("change")).select("change.*")
+
+
+def start(
+    spark: SparkSession, wiring: Wiring, checkpoint: Path, name: str, trigger: Mapping[str, str | bool]
+) -> StreamingQuery:
+    """Starts `raw` or `join` with its checkpoint: `availableNow` builds and ends, `realTime` follows for ever."""
+    building = "availableNow" in trigger
+    records = _read(spark, wiring, name, building=building)
+    changes = raw_rows(records, wiring) if name == "raw" else joined_rows(records, wiring, everything=building)
+    writer = changes.writeStream.format("kafka").options(**_producer_options(wiring, building=building))
+    return (
+        writer.option("checkpointLocation", str(checkpoint / name))
+        .queryName(f"{wiring.generation}-{name}-{'build' if building else 'follow'}")
+        .outputMode("update")
+        .trigger(**trigger)  # type: ignore[arg-type]
+        .start()
+    )
+
+
+def _read(spark: SparkSession, wiring: Wiring, name: str, *, building: bool) -> DataFrame:
+    sources = wiring.board.sources
+    used = sources if name == "raw" else {s for join in wiring.board.joins.values() for s in (join.left, join.right)}
+    topics = sorted(sources[source].topic for source in used)
+    offsets = {topic: wiring.starting_offsets[topic] for topic in topics}
+    reader = (
+        spark.readStream.format("kafka")
+        .options(**{f"kafka.{key}": value for key, value in wiring.kafka_options.items()})
+        .option("subscribe", ",".join(topics))
+        .option("startingOffsets", json.dumps(offsets))
+        # Retention may pass a checkpoint by while the pipeline is down: the rest still has to be read.
+        .option("failOnDataLoss", "false")
+    )
+    if building:
+        # Splits a long partition, so that one topic with one partition still keeps every core busy.
+        reader = reader.option("minPartitions", str(os.cpu_count() or 1))
+    return reader.load()
+
+
+def _producer_options(wiring: Wiring, *, building: bool) -> dict[str, str]:
+    batching = {"linger.ms": "20", "batch.size": "262144"} if building else {"linger.ms": "0"}
+    limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
+    return {f"kafka.{key}": value for key, value in {**wiring.kafka_options, **batching, **limits}.items()}
+
+
+def _group_rows(group: Group, wiring: Wiring, everything: bool) -> Expr:
+    """The changelog records of all joins of the group."""
+
+    def seen(source: str) -> Side:
+        name = group.side(source)
+        return side(name, ",null" * len(group.other_columns(name)), everything=everything)
+
+    def changed(join: Join) -> Expr:
+        target = Target(wiring.changelog(join.name), F.col("key"))
+        return JOINS[join.how](target, seen(join.left), seen(join.right))
+
+    return F.concat(*[changed(join) for join in group.joins])
+
+
+def _change(topic: str, key: Expr, value: Expr) -> Expr:
+    return F.struct(F.lit(topic).alias("topic"), key.alias("key"), value.alias("value"))
+
+
+def _row_value(row: Expr, columns: Sequence[Column]) -> Expr:
+    """A whole changelog row: the columns, then `ts`."""
+    first, *rest = columns
+    first_value = json_value(row[first.name], first.type)
+    return F.concat(F.lit("["), first_value, json_members(row, rest), F.lit(',"'), F.col("ts"), F.lit('"]'))
+
+
+def _reject_value() -> Expr:
+    value = F.call_function("make_valid_utf8", F.col("value").cast("string"))
+    row = F.struct(
+        "topic",
+        "partition",
+        "offset",
+        "reason",
+        F.substring(value, 1, REJECTED_VALUE_CHARACTERS).alias("value"),
+    )
+    return _row_value(row, REJECT_COLUMNS[:-1])

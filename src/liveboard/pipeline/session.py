@@ -1,0 +1,136 @@
+"""The Spark session that the pipeline runs in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from liveboard.config import Board, SparkSettings
+from liveboard.errors import LiveboardError
+from liveboard.java import find_java
+from liveboard.libraries import jars
+
+# How many generations can run at once: live, building, and a few that are kept for pinned viewers.
+_GENERATIONS_AT_ONCE = 6
+# Threads that wait cost nothing, and a swap may bring topics with more partitions.
+_LEAST_LOCAL_SLOTS = 64
+_EXECUTORS_TIMEOUT_S = 60.0
+
+# One per core of a small machine. A generation keeps the number that it began with.
+SHUFFLE_PARTITIONS = 2
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # Real-Time Mode asks for it; it is also what lets a micro-batch checkpoint go on in Real-Time Mode.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # The default of 50 ms is what every record would wait for in the shuffle.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
+    "spark.sql.streaming.metricsEnabled": "false",
+    # Remembering the Python line of every expression doubles the time it takes to put a query together.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Every checkpoint is a whole one; older ones only take disk.
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.driver.memory": "1g",
+}
+
+_LOG_CONFIG = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}}: %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+def slots_needed(board: Board, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
+    """The task slots of one generation: Real-Time Mode holds one for every input and shuffle partition at once."""
+    raw = sum(partitions[source.topic] for source in board.sources.values())
+    joined = {name for join in board.joins.values() for name in (join.left, join.right)}
+    if not joined:
+        return raw
+    return raw + sum(partitions[board.sources[name].topic] for name in joined) + shuffle_partitions
+
+
+def create(settings: SparkSettings, directory: Path, slots: int) -> SparkSession:
+    """A running session with at least that many slots; logs and scratch files are under `directory`."""
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    scratch = directory / "tmp"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    conf: dict[str, bool | float | int | str | None] = {
+        **_CONF,
+        **_directories(directory, scratch),
+        **settings.conf,
+    }
+    conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
+    builder = SparkSession.builder.appName("liveboard").master(_master(settings.master, slots))
+    with _output_to(directory / "spark.out"):
+        session = builder.config(map=conf).getOrCreate()
+    check_slots(session, slots)
+    return session
+
+
+def check_slots(session: SparkSession, slots: int) -> None:
+    """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
+    deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
+    while (found := session.sparkContext.defaultParallelism) < slots:
+        if str(session.sparkContext.master).startswith("local") or time.monotonic() > deadline:
+            raise LiveboardError(
+                f"spark.master: expected at least {slots} task slots for this board (one per input and shuffle "
+                f"partition of each query), found {found} at {session.sparkContext.master}; give it more cores, "
+                "or the topics fewer partitions"
+            )
+        time.sleep(0.5)
+
+
+def _master(master: str, slots: int) -> str:
+    return f"local[{max(_LEAST_LOCAL_SLOTS, _GENERATIONS_AT_ONCE * slots)}]" if master == "local" else master
+
+
+def _directories(directory: Path, scratch: Path) -> dict[str, str]:
+    log_config = directory / "spark-log4j2.properties"
+    log_config.write_text(_LOG_CONFIG.format(file=directory / "spark.log"))
+    java_options = f"-Dlog4j2.configurationFile={log_config.as_uri()} -Djava.io.tmpdir={scratch} -XX:-UsePerfData"
+    return {
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch),
+        "spark.driver.extraJavaOptions": java_options,
+    }
+
+
+@contextmanager
+def _output_to(file: Path) -> Iterator[None]:
+    """What the JVM prints before its log is set up goes to a file, not to the user's terminal."""
+    saved = os.dup(1), os.dup(2)
+    with file.open("ab") as output:
+        for descriptor in (1, 2):
+            os.dup2(output.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            for descriptor, copy in zip((1, 2), saved, strict=True):
+                os.dup2(copy, descriptor)
+                os.close(copy)

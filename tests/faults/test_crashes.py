@@ -1,0 +1,188 @@
+"""B11: crashes, stops and restarts of Spark and of the broker change nothing in any table."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+
+import boards
+import psutil
+import pytest
+from boards import FIRST_MS, with_suffix
+from harness import PATIENCE_S, Bench, Event
+
+from liveboard.config import Board
+from liveboard.kafka.broker import Broker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+class Pipeline:
+    """`liveboard pipeline` as its own process, to be killed and started again."""
+
+    def __init__(self, bootstrap: str, board: Board, directory: Path) -> None:
+        self._log = directory / "pipeline.out"
+        self._log.touch()
+        self._environment = {
+            **os.environ,
+            "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
+            "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
+            "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
+            "LIVEBOARD_BOARD": _toml(board),
+        }
+        self.start()
+
+    def start(self) -> None:
+        """Starts it; it need not be ready when this returns."""
+        self._said = self._log.stat().st_size
+        with self._log.open("ab") as log:
+            self._process = psutil.Popen(
+                [sys.executable, "-m", "liveboard", "pipeline"],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def said(self) -> str:
+        """What it has printed since its start."""
+        return self._log.read_bytes()[self._said :].decode()
+
+    def wait_until_live(self) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while "live: " not in self.said():
+            assert self._process.poll() is None, f"it ended: {self.said()}"
+            assert time.monotonic() < deadline, f"it is not live: {self.said()}"
+            time.sleep(0.1)
+
+    def kill(self, what: str) -> None:
+        """kill -9 of the Python process or of the JVM; both are gone when this returns."""
+        family = [self._process, *self._process.children(recursive=True)]
+        victims = [process for process in family if what in process.name()] or [self._process]
+        for victim in victims:
+            victim.kill()
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
+        assert alive == [], f"left behind after kill -9 of {what}"
+
+    def stop(self) -> None:
+        """A clean stop that leaves no process behind."""
+        family = [self._process, *self._process.children(recursive=True)]
+        self._process.send_signal(signal.SIGTERM)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
+        assert alive == []
+        assert self._process.returncode == 0, self.said()
+
+
+def _toml(board: Board) -> str:
+    tables = [("sources", name, source) for name, source in board.sources.items()]
+    tables += [("joins", name, join) for name, join in board.joins.items()]  # type: ignore[misc]
+    lines = []
+    for kind, name, table in tables:
+        lines.append(f"[{kind}.{name}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in asdict(table).items() if key != "name"]
+    return "\n".join(lines)
+
+
+class Load:
+    """Events of a few keys at a steady pace, on a thread of its own, until stopped."""
+
+    def __init__(self, bench: Bench, seed: str) -> None:
+        self._bench, self._random = bench, Random(seed)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(0.02):
+            self._bench.produce(self._event() for _ in range(6))
+
+    def _event(self) -> Event:
+        value = {
+            "userId": f"u{self._random.randrange(100)}",
+            "name": "n",
+            "balance": self._random.randrange(9),
+        }
+        source = "users" if self._random.random() < 0.1 else "accounts"
+        document = b"broken" if self._random.random() < 0.01 else json.dumps(value).encode()
+        return Event(source, document, FIRST_MS + self._random.randrange(5_000), self._random.randrange(2))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def bench(kafka: str, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    board = with_suffix(boards.EVERY_JOIN, request.node.name)
+    with closing(Bench(kafka, board, "g1")) as bench:
+        bench.admin.delete(topic for topic in bench.admin.partitions() if topic.startswith("liveboard."))
+        bench.admin.create((source.topic for source in board.sources.values()), partitions=2)
+        yield bench
+
+
+def test_kill_9_at_random_moments_under_load(kafka: str, bench: Bench, tmp_path: Path) -> None:
+    random = Random(9)
+    pipeline = Pipeline(kafka, bench.board, tmp_path)
+    load = Load(bench, "kills")
+    try:
+        for what in ("java", "python", "java", "python", "java"):
+            time.sleep(random.uniform(0, 0.5))
+            if random.random() < 0.7:
+                pipeline.wait_until_live()
+                bench.let_pass(random.randrange(2_500))
+            pipeline.kill(what)
+            pipeline.start()
+        pipeline.wait_until_live()
+    finally:
+        load.stop()
+    bench.expect_oracle()
+    pipeline.stop()
+
+
+def test_a_clean_stop_and_restart(kafka: str, bench: Bench, tmp_path: Path) -> None:
+    pipeline = Pipeline(kafka, bench.board, tmp_path)
+    load = Load(bench, "stops")
+    try:
+        pipeline.wait_until_live()
+        pipeline.stop()
+        pipeline.start()
+        pipeline.wait_until_live()
+    finally:
+        load.stop()
+    bench.expect_oracle()
+    pipeline.stop()
+    assert "building" not in pipeline.said()
+    left = {path.name for path in (tmp_path / "storage" / "pipeline").iterdir()}
+    assert left == {"g1", "lock", "spark.log", "spark.out", "spark-log4j2.properties", "tmp"}
+    assert list((tmp_path / "storage" / "pipeline" / "tmp").iterdir()) == []
+
+
+def test_the_broker_restarted_under_it(tmp_path: Path) -> None:
+    with Broker(tmp_path / "kafka") as broker:
+        port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
+        with closing(Bench(broker.bootstrap_servers, boards.EVERY_JOIN, "g1")) as bench:
+            bench.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
+            pipeline = Pipeline(broker.bootstrap_servers, bench.board, tmp_path)
+            pipeline.wait_until_live()
+            load = Load(bench, "broker")
+            try:
+                broker.stop()
+                with Broker(tmp_path / "kafka", port) as again:
+                    os.kill(again.pid or 0, signal.SIGKILL)
+                    again.wait()
+                with Broker(tmp_path / "kafka", port):
+                    load.stop()
+                    bench.expect_oracle()
+                    pipeline.stop()
+            finally:
+                load.stop()

@@ -1,0 +1,194 @@
+"""The real thing in the hands of a test: produce to Kafka, expect what the oracle says, kill, restart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import oracle
+from confluent_kafka import Consumer, Producer, TopicPartition
+from oracle import Record, Row, Table
+from pyspark.sql import SparkSession
+
+from liveboard.config import Board
+from liveboard.contract.changelog import decode_row
+from liveboard.contract.names import changelog_topic
+from liveboard.contract.tables import table_columns
+from liveboard.kafka.admin import Admin
+from liveboard.pipeline.generation import Generation
+from liveboard.pipeline.queries import Wiring
+
+PATIENCE_S = 120.0
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A record to be produced."""
+
+    source: str
+    value: bytes | None
+    timestamp_ms: int
+    partition: int = 0
+
+
+class Topics:
+    """Reads whole topics again and again, each time only what is new."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                "fetch.queue.backoff.ms": 5,
+                "fetch.wait.max.ms": 20,
+                "log_level": 0,
+            }
+        )
+        self._messages: dict[str, list[Any]] = {}
+        self._next: dict[tuple[str, int], int] = {}
+
+    def messages(self, topic: str) -> list[Any]:
+        """All messages that the topic holds now."""
+        if topic not in self._messages:
+            self._messages[topic] = []
+            metadata = self._consumer.list_topics(topic, timeout=PATIENCE_S)
+            begin = [TopicPartition(topic, partition, 0) for partition in metadata.topics[topic].partitions]
+            self._next |= {(topic, place.partition): 0 for place in begin}
+            self._consumer.incremental_assign(begin)
+        partitions = [partition for name, partition in self._next if name == topic]
+        ends = {p: self._consumer.get_watermark_offsets(TopicPartition(topic, p))[1] for p in partitions}
+        deadline = time.monotonic() + PATIENCE_S
+        while any(self._next[topic, partition] < end for partition, end in ends.items()):
+            assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
+            for message in self._consumer.consume(10_000, 0.02):
+                assert message.error() is None, message.error()
+                name, place = str(message.topic()), (str(message.topic()), int(message.partition() or 0))
+                self._messages[name].append(message)
+                self._next[place] = int(message.offset() or 0) + 1
+        return self._messages[topic]
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._consumer.close()
+
+
+@dataclass
+class Bench:
+    """One board on fresh topics of one broker, with its changelogs."""
+
+    bootstrap: str
+    board: Board
+    generation: str = field(default_factory=lambda: f"g{next(_numbers)}")
+
+    def __post_init__(self) -> None:
+        self.admin = Admin({"bootstrap.servers": self.bootstrap})
+        self.topics = Topics(self.bootstrap)
+        self._producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "log_level": 0})
+        self.columns = table_columns(self.board)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self.topics.close()
+
+    def create_topics(self, partitions: int = 1) -> None:
+        """Creates the sources' topics and the changelogs."""
+        self.admin.create((source.topic for source in self.board.sources.values()), partitions)
+        self.admin.create_changelogs(changelog_topic(self.generation, table) for table in self.columns)
+
+    def wiring(self, start_from: str = "earliest") -> Wiring:
+        """The board read from its topics' beginning or end."""
+        topics = self.admin.require(source.topic for source in self.board.sources.values())
+        offsets = self.admin.offsets(topics, start_from)
+        return Wiring(self.generation, self.board, offsets, {"bootstrap.servers": self.bootstrap})
+
+    def produce(self, events: Iterable[Event]) -> None:
+        """Writes the events and waits until Kafka has them."""
+        for event in events:
+            self._produce(event)
+        assert self._producer.flush(PATIENCE_S) == 0
+
+    def _produce(self, event: Event) -> None:
+        topic = self.board.sources[event.source].topic
+        while True:
+            try:
+                return self._producer.produce(
+                    topic, event.value, timestamp=event.timestamp_ms, partition=event.partition
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def let_pass(self, records: int) -> None:
+        """Waits until that many more records are in the sources' topics, whoever produces them."""
+        topics = [source.topic for source in self.board.sources.values()]
+        before = sum(len(self.topics.messages(topic)) for topic in topics)
+        while sum(len(self.topics.messages(topic)) for topic in topics) < before + records:
+            time.sleep(0.05)
+
+    def expected(self) -> dict[str, Table]:
+        """What the tables must be, by the oracle, for what the topics hold now."""
+        records = [
+            Record(source.topic, m.partition(), m.offset(), m.timestamp()[1], m.value())
+            for source in self.board.sources.values()
+            for m in self.topics.messages(source.topic)
+        ]
+        return oracle.tables(self.board, records)
+
+    def table(self, name: str) -> Table:
+        """What the changelog says that the table is."""
+        messages = self.topics.messages(changelog_topic(self.generation, name))
+        newest = {message.key().decode(): message.value() for message in messages}
+        return {key: decode_row(value, self.columns[name]) for key, value in newest.items() if value}
+
+    def expect_oracle(self) -> dict[str, Table]:
+        """Waits until every table is what the oracle says."""
+        expected = self.expected()
+        deadline = time.monotonic() + PATIENCE_S
+        for name, table in expected.items():
+            while difference(name, self.table(name), table):
+                assert time.monotonic() < deadline, difference(name, self.table(name), table)
+                time.sleep(0.1)
+        return expected
+
+    def expect_rows(self, table: str, rows: int) -> None:
+        """Waits until the table has that many rows."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := len(self.table(table))) != rows:
+            assert time.monotonic() < deadline, f"expected {rows} rows in {table}, found {found}"
+            time.sleep(0.1)
+
+
+def difference(name: str, found: Table, expected: Table) -> str:
+    """The first rows in which the tables differ, in words; empty when they are equal."""
+    if name == "rejects_ui":
+        found = {key: _reason_begun(row, expected.get(key)) for key, row in found.items()}
+    wrong = [key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key)]
+    rows = "\n".join(f"  {key}: expected {expected.get(key)}, found {found.get(key)}" for key in sorted(wrong)[:5])
+    return f"{len(wrong)} rows of {name} differ:\n{rows}" if wrong else ""
+
+
+def _reason_begun(row: Row, expected: Row | None) -> Row:
+    """The oracle knows how a reason begins (field, what was expected), not how it tells what was found."""
+    reason = str(row[3])
+    begun = expected is not None and reason.startswith(f"{expected[3]}, found ")
+    return (*row[:3], expected[3], *row[4:]) if expected and begun else row
+
+
+@contextmanager
+def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: str = "earliest") -> Iterator[Generation]:
+    """The bench's generation, built from what its topics hold and following them."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    generation = Generation(spark, bench.wiring(start_from), checkpoint, "5 minutes")
+    try:
+        generation.build()
+        generation.follow()
+        yield generation
+        assert generation.failures() == {}
+    finally:
+        generation.stop()
