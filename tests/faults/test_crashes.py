@@ -22,6 +22,7 @@ from boards import FIRST_MS, with_suffix
 from harness import PATIENCE_S, Bench, Event
 
 from liveboard.config import Board
+from liveboard.errors import LiveboardError
 from liveboard.kafka.broker import Broker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -103,12 +104,12 @@ class Load:
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._stopping.wait(0.02):
-            self._bench.produce(self._event() for _ in range(6))
+        while not self._stopping.wait(0.03):
+            self._bench.produce(self._event() for _ in range(3))
 
     def _event(self) -> Event:
         value = {
-            "userId": f"u{self._random.randrange(100)}",
+            "userId": f"u{self._random.randrange(1_000)}",
             "name": "n",
             "balance": self._random.randrange(9),
         }
@@ -139,7 +140,7 @@ def test_kill_9_at_random_moments_under_load(kafka: str, bench: Bench, tmp_path:
             time.sleep(random.uniform(0, 0.5))
             if random.random() < 0.7:
                 pipeline.wait_until_live()
-                bench.let_pass(random.randrange(2_500))
+                bench.let_pass(random.randrange(800))
             pipeline.kill(what)
             pipeline.start()
         pipeline.wait_until_live()
@@ -179,7 +180,8 @@ def test_the_broker_restarted_under_it(tmp_path: Path) -> None:
                 broker.stop()
                 with Broker(tmp_path / "kafka", port) as again:
                     os.kill(again.pid or 0, signal.SIGKILL)
-                    again.wait()
+                    with pytest.raises(LiveboardError, match="killed by SIGKILL"):
+                        again.wait()
                 with Broker(tmp_path / "kafka", port):
                     load.stop()
                     bench.expect_oracle()

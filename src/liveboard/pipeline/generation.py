@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from liveboard.errors import LiveboardError
-from liveboard.pipeline.queries import Wiring, start
+from liveboard.pipeline.queries import TOMBSTONES, Wiring, start
 
 QUERIES = ("raw", "join")
 _POLL_S = 0.1
@@ -30,6 +31,7 @@ class Generation:
         self._checkpoint = checkpoint
         self._interval = interval
         self._queries: dict[str, StreamingQuery] = {}
+        self._tombstones: dict[tuple[UUID, int], int] = {}
 
     @property
     def name(self) -> str:
@@ -51,6 +53,7 @@ class Generation:
                 break
             time.sleep(_POLL_S)
         failures = self.failures()
+        self.tombstones()
         self.stop()
         if failures:
             raise LiveboardError("; ".join(f"the {name} query failed: {why}" for name, why in failures.items()))
@@ -64,6 +67,15 @@ class Generation:
         """The queries that have ended with an error, and why, in one line each."""
         errors = {name: query.exception() for name, query in self._queries.items() if not query.isActive}
         return {name: one_line(error) for name, error in errors.items() if error is not None}
+
+    def tombstones(self) -> int:
+        """How many records without a value were skipped, as of the last checkpoint that this process has seen."""
+        raw = self._queries.get("raw")
+        progress = raw.lastProgress if raw else None
+        if progress and TOMBSTONES in progress.observedMetrics:
+            count = progress.observedMetrics[TOMBSTONES]["count"]
+            self._tombstones[progress.runId, progress.batchId] = count
+        return sum(self._tombstones.values())
 
     def stop(self) -> None:
         """Stops both queries; what they did since the last checkpoint is done again by the next `follow`."""

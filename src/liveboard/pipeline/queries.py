@@ -22,6 +22,8 @@ from liveboard.pipeline.groups import Group, groups, route
 from liveboard.pipeline.joins import JOINS, Side, Target, position, remember, side
 from liveboard.pipeline.parse import parse, row_column
 
+# The name under which the raw query's progress tells how many tombstones it skipped.
+TOMBSTONES = "tombstones"
 # Enough to see what a refused record was; the record itself stays in its topic.
 REJECTED_VALUE_CHARACTERS = 65_536
 
@@ -84,6 +86,8 @@ def start(
     """Starts `raw` or `join` with its checkpoint: `availableNow` builds and ends, `realTime` follows for ever."""
     building = "availableNow" in trigger
     records = _read(spark, wiring, name, building=building)
+    if name == "raw":
+        records = records.observe(TOMBSTONES, F.count_if(F.col("value").isNull()).alias("count"))
     changes = raw_rows(records, wiring) if name == "raw" else joined_rows(records, wiring, everything=building)
     writer = changes.writeStream.format("kafka").options(**_producer_options(wiring, building=building))
     return (

@@ -40,8 +40,7 @@ def run(settings: Settings, bootstrap: str, report: Callable[[str], None], stopp
         if stopping.is_set():
             return
         wiring, checkpoint = _wiring(settings, bootstrap, admin, partitions, directory)
-        shuffle = int(settings.spark.conf.get("spark.sql.shuffle.partitions", session.SHUFFLE_PARTITIONS))
-        slots = session.slots_needed(settings.board, partitions, shuffle)
+        slots = session.slots_needed(settings.board, partitions, _shuffle_partitions(settings))
         with _spark(settings, directory, slots, report) as spark:
             interval = f"{settings.spark.checkpoint_interval.milliseconds} milliseconds"
             generation = Generation(spark, wiring, checkpoint, interval)
@@ -113,12 +112,17 @@ def _wiring(
     return Wiring(name, settings.board, offsets, options), checkpoint
 
 
+def _shuffle_partitions(settings: Settings) -> int:
+    return int(settings.spark.conf.get("spark.sql.shuffle.partitions", session.SHUFFLE_PARTITIONS))
+
+
 def _described(settings: Settings, admin: Admin) -> dict[str, Any]:
     sources = {name: asdict(source) for name, source in settings.board.sources.items()}
     joins = {name: asdict(join) for name, join in settings.board.joins.items()}
     described = {
         "cluster": admin.cluster_id(),
         "start_from": settings.kafka.start_from,
+        "shuffle_partitions": _shuffle_partitions(settings),
         "sources": sources,
         "joins": joins,
     }
@@ -135,9 +139,12 @@ def _remove_others(admin: Admin, directory: Path, generation: str) -> None:
 
 
 def _watch(generation: Generation, report: Callable[[str], None], stopping: threading.Event) -> None:
-    """Restarts queries that die, each time waiting longer while they keep dying."""
-    backoff, since = 1.0, time.monotonic()
+    """Tells of skipped records; restarts queries that die, each time waiting longer while they keep dying."""
+    backoff, since, skipped = 1.0, time.monotonic(), 0
     while not stopping.wait(_WATCH_S):
+        if (tombstones := generation.tombstones()) > skipped:
+            skipped = tombstones
+            report(f"skipped {skipped:,} records without a value (tombstones) so far")
         failures = generation.failures()
         if not failures:
             if time.monotonic() - since > _HEALTHY_AFTER_S:

@@ -1,0 +1,8 @@
+"""`python -m liveboard` is the command `liveboard`."""
+
+import sys
+
+from liveboard.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Reading changelogs from a real broker: everything, only the end, and the next generation."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from liveboard.contract.names import changelog_topic
+from liveboard.kafka.admin import Admin
+from liveboard.kafka.broker import Broker
+from liveboard.kafka.reader import Change, ChangelogReader, follow, latest_generation
+
+pytestmark = pytest.mark.integration
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker without generations."""
+    with Broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker.bootstrap_servers
+
+
+def _write(bootstrap: str, topic: str, rows: dict[str, bytes | None]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for key, value in rows.items():
+        producer.produce(topic, value, key)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def _read(reader: ChangelogReader, count: int) -> list[Change]:
+    found: list[Change] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"expected {count} changes, found {found}"
+        found += reader.read()
+    return found
+
+
+Batch = tuple[str | None, list[Change]]
+
+
+def _until(batches: Iterator[Batch], done: Callable[[str | None, list[Change]], object]) -> list[Batch]:
+    seen: list[Batch] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while not seen or not done(*seen[-1]):
+        assert time.monotonic() < deadline, "waited in vain"
+        seen.append(next(batches))
+    return seen
+
+
+def test_following_through_generations(bootstrap: str) -> None:
+    config = {"bootstrap.servers": bootstrap}
+    admin = Admin(config)
+    assert latest_generation(admin) is None
+    one, ten = changelog_topic("g1", "users_ui"), changelog_topic("g10", "users_ui")
+    with contextlib.closing(follow(config, ["users_ui"])) as batches:
+        assert next(batches) == (None, [])
+        admin.create_changelogs([one, changelog_topic("g2", "users_ui"), "users"])
+        admin.delete([changelog_topic("g2", "users_ui")])
+        _write(bootstrap, one, {"0-0": b"[1]", "0-1": None})
+        seen = [(g, c) for g, changes in _until(batches, lambda g, c: g == "g1" and c) for c in changes]
+        assert [(g, c.topic, c.key, c.value) for g, c in seen][:1] == [("g1", one, b"0-0", b"[1]")]
+        admin.create_changelogs([ten])
+        _write(bootstrap, ten, {"0-0": b"[10]"})
+        started = time.monotonic()
+        assert _until(batches, lambda g, c: g == "g10" and c)[-1][1][0].value == b"[10]"
+        assert time.monotonic() - started < 10
+    assert latest_generation(admin) == "g10"
+
+
+def test_from_the_start_or_the_last_ones_and_what_comes_after(bootstrap: str) -> None:
+    config = {"bootstrap.servers": bootstrap}
+    topic = changelog_topic("g1", "many")
+    Admin(config).create_changelogs([topic])
+    _write(bootstrap, topic, {str(n): b"[%d]" % n for n in range(30_000)})
+    now_ms = time.time() * 1000
+    with ChangelogReader(config, [topic]) as everything, ChangelogReader(config, [topic], last=3) as end:
+        found = _read(everything, 30_000)
+        assert [change.value for change in found] == [b"[%d]" % n for n in range(30_000)]
+        assert abs(found[-1].timestamp_ms - now_ms) < 60_000
+        assert [change.key for change in _read(end, 3)] == [b"29997", b"29998", b"29999"]
+        _write(bootstrap, topic, {"29999": None})
+        for reader in (everything, end):
+            assert [(change.key, change.value) for change in _read(reader, 1)] == [(b"29999", None)]
+
+
+def test_a_short_topic_is_read_whole_when_more_are_asked_for(bootstrap: str) -> None:
+    config = {"bootstrap.servers": bootstrap}
+    topic = changelog_topic("g1", "few")
+    Admin(config).create_changelogs([topic])
+    _write(bootstrap, topic, {"a": b"[1]"})
+    with ChangelogReader(config, [topic], last=10) as reader:
+        assert [change.key for change in _read(reader, 1)] == [b"a"]
+
+
+def test_a_topic_that_does_not_exist_yet_is_waited_for(bootstrap: str) -> None:
+    config = {"bootstrap.servers": bootstrap}
+    topic = changelog_topic("g1", "later")
+    with ChangelogReader(config, [topic]) as reader:
+        assert reader.read() == []
+        Admin(config).create_changelogs([topic])
+        _write(bootstrap, topic, {"a": b"[1]"})
+        assert [change.key for change in _read(reader, 1)] == [b"a"]
+
+
+def test_readers_leave_no_group_behind(bootstrap: str) -> None:
+    groups = AdminClient({"bootstrap.servers": bootstrap}).list_consumer_groups().result(PATIENCE_S)
+    assert groups.valid == []

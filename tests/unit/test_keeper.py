@@ -1,0 +1,240 @@
+"""What keeps the parts of `up` alive: restarts that slow down, reasons that are said, no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from liveboard import keeper as keeping
+from liveboard.display import Phase
+from liveboard.errors import LiveboardError
+from liveboard.keeper import Child, Keeper
+from liveboard.up import Overview, phase_of
+
+PATIENCE_S = 30.0
+
+
+def _until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+class FakePart:
+    """Ends when told to; its starts are counted."""
+
+    name = "part"
+
+    def __init__(self) -> None:
+        self.alive = False
+        self.starts = 0
+        self.stops = 0
+        self.refusal = ""
+
+    def start(self) -> None:
+        self.starts += 1
+        if self.refusal:
+            raise LiveboardError(self.refusal)
+        self.alive = True
+
+    def reason(self) -> str:
+        return "it fell over."
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.alive = False
+
+
+@pytest.fixture
+def part() -> FakePart:
+    return FakePart()
+
+
+@pytest.fixture
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(keeping, "_LONGEST_PAUSE_S", 0.2)
+    monkeypatch.setattr(keeping, "_TICK_S", 0.01)
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_part_that_ends_is_started_again_and_the_user_told(part: FakePart, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_FIRST_PAUSE_S", 0.5)
+    with Keeper(part) as keeper:
+        _until(lambda: keeper.up)
+        assert keeper.note == ""
+        part.alive = False
+        _until(lambda: keeper.note)
+        assert not keeper.up
+        assert keeper.note == "part starts again in 0 s: it fell over."
+        _until(lambda: keeper.up)
+        assert (part.starts, part.stops) == (2, 1)
+    assert not part.alive
+
+
+@pytest.mark.usefixtures("_quick")
+def test_the_note_goes_when_the_part_has_settled(part: FakePart, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_SETTLED_AFTER_S", 0.1)
+    with Keeper(part) as keeper:
+        _until(lambda: keeper.up)
+        part.alive = False
+        _until(lambda: part.starts == 2)
+        _until(lambda: keeper.note == "")
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_part_that_cannot_start_is_tried_for_ever_with_its_sentence_shown(part: FakePart) -> None:
+    part.refusal = "spark.master: expected 9 task slots, found 2"
+    with Keeper(part) as keeper:
+        _until(lambda: part.starts >= 6)
+        assert "ends in a row: spark.master: expected 9 task slots, found 2" in keeper.note
+    stopped = part.starts
+    time.sleep(0.3)
+    assert part.starts == stopped
+
+
+def test_pauses_double_up_to_the_longest_and_begin_anew_after_health(
+    part: FakePart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    keeper = Keeper(part)
+
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        if len(pauses) == 9:
+            keeper._stopping.set()
+        return False
+
+    clock = iter([0, 1] * 7 + [0, 61] + [0, 1] * 9)
+    monkeypatch.setattr(keeper._stopping, "wait", wait)
+    monkeypatch.setattr(keeper, "_run", lambda: "no")
+    monkeypatch.setattr("liveboard.keeper.time.monotonic", lambda: next(clock))
+    keeper._keep()
+    assert pauses == [1, 2, 4, 8, 16, 30, 30, 1, 2]
+
+
+def test_a_part_that_runs_already_is_not_started(part: FakePart) -> None:
+    part.alive = True
+    with Keeper(part, running=True) as keeper:
+        assert keeper.up
+        time.sleep(0.2)
+    assert (part.starts, part.stops) == (0, 1)
+
+
+class Script(Child):
+    """A child that runs a few lines of Python instead of a command."""
+
+    def __init__(self, script: str, directory: Path) -> None:
+        super().__init__("script", [], {"GREETING": "hello"}, directory)
+        self._command = [sys.executable, "-c", script]
+
+
+def test_a_child_has_its_environment_and_its_last_sentence_is_the_reason(tmp_path: Path) -> None:
+    child = Script("import os, sys; print(os.environ['GREETING']); sys.exit('liveboard: it is over')", tmp_path)
+    for _ in range(2):
+        child.start()
+        _until(lambda: not child.alive)
+        assert child.said() == ["hello", "it is over"]
+        assert child.reason() == "it is over"
+        child.stop()
+    assert (tmp_path / "script.out").read_text() == "hello\nliveboard: it is over\n" * 2
+
+
+def test_a_silent_or_killed_child_has_a_reason_too(tmp_path: Path) -> None:
+    child = Script("import sys; sys.exit(3)", tmp_path)
+    child.start()
+    _until(lambda: not child.alive)
+    assert child.reason() == "exit code 3"
+    child.stop()
+    child = Script("import os, signal; print('live: g1', flush=True); os.kill(os.getpid(), signal.SIGKILL)", tmp_path)
+    child.start()
+    _until(lambda: not child.alive)
+    assert child.reason() == "killed by SIGKILL"
+    child.stop()
+
+
+FAMILY = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(grandchild.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def _gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_stop_ends_a_stubborn_child_and_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_STOP_TIMEOUT_S", 0.3)
+    child = Script(FAMILY, tmp_path)
+    child.start()
+    _until(child.said)
+    pids = [child._process.pid, int(child.said()[0])] if child._process else []
+    assert len(pids) == 2
+    child.stop()
+    _until(lambda: all(map(_gone, pids)))
+    assert not child.alive
+    child.stop()
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from liveboard.keeper import Child
+child = Child("script", [], {}, Path(sys.argv[1]))
+child._command = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
+child.start()
+while not child.said():
+    time.sleep(0.01)
+print(child.said()[0], flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_child_ends_with_a_killed_owner(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout
+        pid = int(owner.stdout.readline())
+        assert not _gone(pid)
+        os.kill(owner.pid, signal.SIGKILL)
+    _until(lambda: _gone(pid))
+
+
+@pytest.mark.parametrize(
+    ("said", "phase"),
+    [
+        ([], Phase.STARTING),
+        (["waiting for the topics users, which do not exist yet"], Phase.STARTING),
+        (["starting Spark"], Phase.STARTING),
+        (["starting Spark", "building g1 from the topics' history"], Phase.BUILDING),
+        (["starting Spark", "building g1", "live: g1", "some remark"], Phase.LIVE),
+        (["live: g1", "the raw query failed and starts again in 1 s: why"], Phase.STARTING),
+        (["live: g1", "the raw query failed and starts again in 1 s: why", "live: g1"], Phase.LIVE),
+    ],
+)
+def test_the_phase_follows_what_the_pipeline_says(said: list[str], phase: Phase) -> None:
+    assert phase_of(said) is phase
+
+
+def test_tables_are_stale_from_the_moment_the_pipeline_was_no_longer_live() -> None:
+    overview = Overview.__new__(Overview)
+    overview._was_live, overview._stale_since = False, None
+    assert overview._health(Phase.STARTING).phase is Phase.STARTING
+    assert overview._health(Phase.BUILDING).phase is Phase.BUILDING
+    assert overview._health(Phase.LIVE).phase is Phase.LIVE
+    stale = overview._health(Phase.STARTING)
+    assert stale.phase is Phase.STALE
+    assert stale.since is not None
+    assert overview._health(Phase.BUILDING) == stale
+    assert overview._health(Phase.LIVE).phase is Phase.LIVE
