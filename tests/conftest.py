@@ -36,7 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark session."""
     running = session.create(SparkSettings(), tmp_path_factory.mktemp("spark"), 16)
     yield running
-    running.stop()
+    session.end(running)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -121,14 +121,18 @@ class Child:
 
 
 class Keeper:
-    """Runs a part until the end of its context, and starts it again, ever less eagerly, whenever it ends."""
+    """Runs a part until the end of its context, and starts it again, ever less eagerly, whenever it ends.
 
-    def __init__(self, part: Part, *, running: bool = False) -> None:
+    It is `running` already, or started for the first time once `ready` says so.
+    """
+
+    def __init__(self, part: Part, *, running: bool = False, ready: Callable[[], bool] = lambda: True) -> None:
         self.part = part
         self.note = ""
         """What the user should know about the part now; empty while all is well."""
         self.up = running
         """Whether the part runs and has finished starting."""
+        self._ready = ready
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"{part.name} keeper", daemon=True)
 
@@ -143,6 +147,8 @@ class Keeper:
         self._thread.join()
 
     def _keep(self) -> None:
+        while not self._ready() and not self._stopping.wait(_TICK_S):
+            pass
         pause, ends = _FIRST_PAUSE_S, 0
         while not self._stopping.is_set():
             started = time.monotonic()

@@ -6,6 +6,7 @@ import time
 from liveboard import java, libraries
 from liveboard.errors import LiveboardError
 from liveboard.kafka import broker
+from liveboard.pipeline import archive, session
 
 
 class Line:
@@ -46,18 +47,24 @@ def _java() -> None:
 
 
 def _libraries() -> None:
-    if libraries.fetched() and broker.has_archive():
+    if libraries.fetched() and broker.has_archive() and session.archive().exists():
         return
     line = Line("[4/4] Java libraries")
     if not libraries.fetched():
         libraries.fetch(line)
-    line("preparing the broker")
-    note = ""
-    try:
-        broker.make_archive()
-    except LiveboardError as error:
-        note = f"; the embedded broker could not be tried: {error}"
-    line.done(f"{len(libraries.jars('spark')) + len(libraries.jars('broker'))} jars{note}")
+    notes = ""
+    for what, kept, make in (
+        ("the broker", broker.has_archive, broker.make_archive),
+        ("Spark (half a minute)", session.archive().exists, archive.make),
+    ):
+        if kept():
+            continue
+        line(f"trying {what}, so that it starts faster from now on")
+        try:
+            make()
+        except LiveboardError as error:
+            notes += f"; {error}"
+    line.done(f"{len(libraries.jars('spark')) + len(libraries.jars('broker'))} jars{notes}")
 
 
 if __name__ == "__main__":

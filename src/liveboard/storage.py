@@ -13,7 +13,7 @@ from liveboard.errors import LiveboardError
 
 @contextmanager
 def owned(directory: Path, owner: str) -> Iterator[Path]:
-    """Holds the directory, made if need be, for this process; a second owner gets a LiveboardError."""
+    """Holds the directory, made if need be, and gives its whole path; a second owner gets a LiveboardError."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "lock").open("a+")
@@ -33,4 +33,4 @@ def owned(directory: Path, owner: str) -> Iterator[Path]:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        yield directory
+        yield directory.resolve()

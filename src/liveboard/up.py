@@ -66,7 +66,9 @@ def run(settings: Settings, config: Path | None, rate: float | None, stopping: t
         keepers.append(parts.enter_context(Keeper(pipeline)))
         if rate is not None:
             producer = child("sample", "--rate", str(rate), "--bad", str(_SAMPLE_BAD))
-            keepers.append(parts.enter_context(Keeper(producer)))
+            # With the pipeline live there is no history to build first, and the first row ticks sooner.
+            live = Keeper(producer, ready=lambda: phase_of(pipeline.said()) is Phase.LIVE)
+            keepers.append(parts.enter_context(live))
         overview = Overview(pipeline, keepers, feed)
         print(f"liveboard: Kafka {bootstrap}, storage {settings.storage.dir}, Ctrl-C stops", flush=True)
         if drawing:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -75,6 +75,11 @@ class Pipeline:
         _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
         assert alive == [], f"left behind after kill -9 of {what}"
 
+    def close(self) -> None:
+        """Leaves nothing running, also after a test that failed."""
+        if self._process.is_running():
+            self.kill("python")
+
     def stop(self) -> None:
         """A clean stop that leaves no process behind."""
         family = [self._process, *self._process.children(recursive=True)]
@@ -117,7 +122,7 @@ class Load:
         document = b"broken" if self._random.random() < 0.01 else json.dumps(value).encode()
         return Event(source, document, FIRST_MS + self._random.randrange(5_000), self._random.randrange(2))
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self._stopping.set()
         self._thread.join()
 
@@ -133,35 +138,29 @@ def bench(kafka: str, request: pytest.FixtureRequest) -> Iterator[Bench]:
 
 def test_kill_9_at_random_moments_under_load(kafka: str, bench: Bench, tmp_path: Path) -> None:
     random = Random(9)
-    pipeline = Pipeline(kafka, bench.board, tmp_path)
-    load = Load(bench, "kills")
-    try:
-        for what in ("java", "python", "java", "python", "java"):
-            time.sleep(random.uniform(0, 0.5))
-            if random.random() < 0.7:
-                pipeline.wait_until_live()
-                bench.let_pass(random.randrange(800))
-            pipeline.kill(what)
-            pipeline.start()
-        pipeline.wait_until_live()
-    finally:
-        load.stop()
-    bench.expect_oracle()
-    pipeline.stop()
+    with closing(Pipeline(kafka, bench.board, tmp_path)) as pipeline:
+        with closing(Load(bench, "kills")):
+            for what in ("java", "python", "java", "python", "java"):
+                time.sleep(random.uniform(0, 0.5))
+                if random.random() < 0.7:
+                    pipeline.wait_until_live()
+                    bench.let_pass(random.randrange(800))
+                pipeline.kill(what)
+                pipeline.start()
+            pipeline.wait_until_live()
+        bench.expect_oracle()
+        pipeline.stop()
 
 
 def test_a_clean_stop_and_restart(kafka: str, bench: Bench, tmp_path: Path) -> None:
-    pipeline = Pipeline(kafka, bench.board, tmp_path)
-    load = Load(bench, "stops")
-    try:
-        pipeline.wait_until_live()
+    with closing(Pipeline(kafka, bench.board, tmp_path)) as pipeline:
+        with closing(Load(bench, "stops")):
+            pipeline.wait_until_live()
+            pipeline.stop()
+            pipeline.start()
+            pipeline.wait_until_live()
+        bench.expect_oracle()
         pipeline.stop()
-        pipeline.start()
-        pipeline.wait_until_live()
-    finally:
-        load.stop()
-    bench.expect_oracle()
-    pipeline.stop()
     assert "building" not in pipeline.said()
     left = {path.name for path in (tmp_path / "storage" / "pipeline").iterdir()}
     assert left == {"g1", "lock", "spark.log", "spark.out", "spark-log4j2.properties", "tmp"}
@@ -169,22 +168,21 @@ def test_a_clean_stop_and_restart(kafka: str, bench: Bench, tmp_path: Path) -> N
 
 
 def test_the_broker_restarted_under_it(tmp_path: Path) -> None:
-    with Broker(tmp_path / "kafka") as broker:
+    with ExitStack() as stack:
+        broker = stack.enter_context(Broker(tmp_path / "kafka"))
         port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
-        with closing(Bench(broker.bootstrap_servers, boards.EVERY_JOIN, "g1")) as bench:
-            bench.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
-            pipeline = Pipeline(broker.bootstrap_servers, bench.board, tmp_path)
-            pipeline.wait_until_live()
-            load = Load(bench, "broker")
-            try:
-                broker.stop()
-                with Broker(tmp_path / "kafka", port) as again:
-                    os.kill(again.pid or 0, signal.SIGKILL)
-                    with pytest.raises(LiveboardError, match="killed by SIGKILL"):
-                        again.wait()
-                with Broker(tmp_path / "kafka", port):
-                    load.stop()
-                    bench.expect_oracle()
-                    pipeline.stop()
-            finally:
-                load.stop()
+        bench = stack.enter_context(closing(Bench(broker.bootstrap_servers, boards.EVERY_JOIN, "g1")))
+        bench.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
+        pipeline = stack.enter_context(closing(Pipeline(broker.bootstrap_servers, bench.board, tmp_path)))
+        pipeline.wait_until_live()
+        with closing(Load(bench, "broker")):
+            bench.let_pass(100)
+            broker.stop()
+            with Broker(tmp_path / "kafka", port) as again:
+                os.kill(again.pid or 0, signal.SIGKILL)
+                with pytest.raises(LiveboardError, match="killed by SIGKILL"):
+                    again.wait()
+            stack.enter_context(Broker(tmp_path / "kafka", port))
+            bench.let_pass(100)
+        bench.expect_oracle()
+        pipeline.stop()

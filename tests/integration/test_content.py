@@ -92,12 +92,12 @@ def test_b5_every_kind_of_bad_record_is_told_apart(kafka: str, spark: SparkSessi
         bench.produce([*events, good])
         bench.expect_rows("users_ui", 3)
         bench.expect_rows("rejects_ui", 2 * len(wrong) + 1)
-    topic = bench.board.sources["users"].topic
-    rejects = {row[2]: row for row in bench.table("rejects_ui").values() if row[0] == topic}
-    assert [rejects[offset][3] for offset in range(1, len(wrong) + 1)] == list(wrong.values())
-    assert rejects[1][4] == '{"userId":"u","age":"x"}'
-    (oversized_row,) = (row for row in bench.table("rejects_ui").values() if row[0] != topic)
-    assert oversized_row[3] == "value: expected at most 2000 bytes, found 5013"
+        topic = bench.board.sources["users"].topic
+        rejects = {row[2]: row for row in bench.table("rejects_ui").values() if row[0] == topic}
+        assert [rejects[offset][3] for offset in range(1, len(wrong) + 1)] == list(wrong.values())
+        assert rejects[1][4] == '{"userId":"u","age":"x"}'
+        (oversized_row,) = (row for row in bench.table("rejects_ui").values() if row[0] != topic)
+        assert oversized_row[3] == "value: expected at most 2000 bytes, found 5013"
 
 
 def test_b3_reading_from_the_end_leaves_history_out(kafka: str, spark: SparkSession, checkpoint: Path) -> None:

@@ -59,6 +59,10 @@ class Generation:
             raise LiveboardError("; ".join(f"the {name} query failed: {why}" for name, why in failures.items()))
         self._built_mark.touch()
 
+    def nothing_to_build(self) -> None:
+        """Says that the topics hold nothing yet, so that `follow` may begin at once."""
+        self._built_mark.touch()
+
     def follow(self) -> None:
         """Starts the queries that are not running, in Real-Time Mode."""
         self._start({"realTime": self._interval})

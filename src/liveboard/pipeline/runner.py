@@ -44,7 +44,9 @@ def run(settings: Settings, bootstrap: str, report: Callable[[str], None], stopp
         with _spark(settings, directory, slots, report) as spark:
             interval = f"{settings.spark.checkpoint_interval.milliseconds} milliseconds"
             generation = Generation(spark, wiring, checkpoint, interval)
-            if not generation.built:
+            if not generation.built and wiring.starting_offsets == admin.offsets(partitions, "latest"):
+                generation.nothing_to_build()
+            elif not generation.built:
                 report(f"building {wiring.generation} from the topics' history")
                 generation.build(stopping.is_set)
             if not stopping.is_set():
@@ -62,7 +64,7 @@ def _spark(settings: Settings, directory: Path, slots: int, report: Callable[[st
     try:
         spark = session.create(settings.spark, directory, slots)
         yield spark
-        spark.stop()
+        session.end(spark)
     except (Py4JError, ConnectionError) as error:
         raise LiveboardError(
             f"the Spark process has died (its log is {directory / 'spark.log'}); "

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from liveboard import libraries
 from liveboard.config import Board, SparkSettings
 from liveboard.errors import LiveboardError
 from liveboard.java import find_java
@@ -22,6 +24,7 @@ _GENERATIONS_AT_ONCE = 6
 # Threads that wait cost nothing, and a swap may bring topics with more partitions.
 _LEAST_LOCAL_SLOTS = 64
 _EXECUTORS_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 60.0
 
 # One per core of a small machine. A generation keeps the number that it began with.
 SHUFFLE_PARTITIONS = 2
@@ -93,6 +96,23 @@ def create(settings: SparkSettings, directory: Path, slots: int) -> SparkSession
     return session
 
 
+def end(session: SparkSession) -> None:
+    """Stops Spark and returns when its process is gone."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        # PySpark's JVM ends when its standard input does.
+        gateway.proc.stdin.close()
+        gateway.proc.wait(_END_TIMEOUT_S)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def archive() -> Path:
+    """Where set-up keeps the classes that Spark loads (archive.py); Java ignores a file that does not fit."""
+    return libraries.directory() / "spark.jsa"
+
+
 def check_slots(session: SparkSession, slots: int) -> None:
     """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
     deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
@@ -113,11 +133,16 @@ def _master(master: str, slots: int) -> str:
 def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     log_config = directory / "spark-log4j2.properties"
     log_config.write_text(_LOG_CONFIG.format(file=directory / "spark.log"))
-    java_options = f"-Dlog4j2.configurationFile={log_config.as_uri()} -Djava.io.tmpdir={scratch} -XX:-UsePerfData"
+    java_options = [f"-Dlog4j2.configurationFile={log_config.as_uri()}", f'"-Djava.io.tmpdir={scratch}"']
+    java_options += ["-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    if archive().exists():
+        java_options.append(f'"-XX:SharedArchiveFile={archive()}"')
     return {
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch),
-        "spark.driver.extraJavaOptions": java_options,
+        "spark.driver.defaultJavaOptions": " ".join(java_options),
+        # In front of spark.jars, which executors get: only classes of the class path can be archived.
+        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars("spark")),
     }
 
 
