@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from liveboard.config import Board, Join, Source
 from liveboard.contract.schema import Column
 from liveboard.pipeline.encode import json_members, json_value
-from liveboard.pipeline.joins import SideName, position
+from liveboard.pipeline.joins import SIDES, SideName, position
 from liveboard.pipeline.parse import row_column
 
 
@@ -71,45 +71,56 @@ def groups(board: Board) -> list[Group]:
 
 def route(parsed: DataFrame, board_groups: Sequence[Group]) -> DataFrame:
     """Every good record, once per memory that it belongs to, with the columns that `joins.remember` takes."""
-    sources = {source.name: source for group in board_groups for source in (group.a, group.b)}
-    routes = [
-        F.when(
-            F.col(row_column(source)).isNotNull(),
-            F.concat(*[_entries(group, group.side(name)) for group in board_groups if source in (group.a, group.b)]),
-        )
-        for name, source in sources.items()
-    ]
-    return parsed.select(F.explode(F.coalesce(*routes)).alias("entry")).select("entry.*")
+    sides = [(group, side) for group in board_groups for side in SIDES]
+    # A projection of its own: inside the arrays below, these expressions would be interpreted for every record.
+    remembered = parsed.select(
+        "partition", "offset", *[_remembered(group, side).alias(_column(group, side)) for group, side in sides]
+    )
+    by_source: dict[str, list[Expr]] = {}
+    for group, side in sides:
+        by_source.setdefault(group.source(side).name, []).append(_entries(group, side))
+    entries = F.coalesce(*[F.concat(*of_source) for of_source in by_source.values()])
+    return remembered.select(F.explode(entries).alias("entry")).select("entry.*")
+
+
+def _column(group: Group, side: SideName) -> str:
+    return f"{side}{group.id}"
+
+
+def _remembered(group: Group, side: SideName) -> Expr:
+    """What the group keeps of a record of that side: null for records of other sources."""
+    row = F.col(row_column(group.source(side)))
+    type_ = next(column.type for column in group.source(side).columns if column.name == group.on)
+    record = F.struct("ts", "partition", "offset", json_members(row, group.other_columns(side)).alias("body"))
+    key = json_value(row[group.on], type_)
+    has_key = row[group.on].isNotNull()
+    kept = F.struct(key.alias("key"), has_key.alias("has_key"), record.alias("record"))
+    return F.when(row.isNotNull(), kept)
 
 
 def _entries(group: Group, side: SideName) -> Expr:
-    row = F.col(row_column(group.source(side)))
-    type_ = next(column.type for column in group.source(side).columns if column.name == group.on)
-    body = json_members(row, group.other_columns(side))
-    record = F.struct("ts", "partition", "offset", body.alias("body"))
-    return F.transform(
-        _shards(group, side, row[group.on]),
-        lambda shard: F.struct(
+    """One entry for every memory of its key that the record goes to; null for records of other sources."""
+    kept = F.col(_column(group, side))
+    here = position(F.struct("partition", "offset"))
+
+    def entry(shard: Expr) -> Expr:
+        return F.struct(
             F.lit(group.id).alias("group"),
-            json_value(row[group.on], type_).alias("key"),
+            kept["key"].alias("key"),
             shard.alias("shard"),
             F.lit(side).alias("side"),
             F.lit(side == "b" and group.only_newest_b).alias("only_newest"),
-            record.alias("record"),
-        ),
-    )
+            kept["record"].alias("record"),
+        )
 
-
-def _shards(group: Group, side: SideName, key: Expr) -> Expr:
-    """The memories of its key that the record goes to: one, or with a salt every one for the enriching side."""
-    here = position(F.struct("partition", "offset"))
     if group.salt == 1:
-        shards = F.array(F.lit(""))
+        entries = F.array(entry(F.lit("")))
     elif side == "a":
-        shards = F.array(F.pmod(F.hash(here), F.lit(group.salt)).cast("string"))
+        entries = F.array(entry(F.pmod(F.hash(here), F.lit(group.salt)).cast("string")))
     else:
         shards = F.array(*[F.lit(str(shard)) for shard in range(group.salt)])
+        entries = F.transform(shards, entry)
     # Null matches nothing: such a record is alone in a memory of its own, or of no use.
-    alone = F.array(F.concat(F.lit(f"{side}:"), here))
-    without_key = alone if group.keeps_null_keys(side) else F.array().cast("array<string>")
-    return F.when(key.isNull(), without_key).otherwise(shards)
+    alone = F.array(entry(F.concat(F.lit(f"{side}:"), here)))
+    without_key = alone if group.keeps_null_keys(side) else F.filter(alone, lambda _: F.lit(False))
+    return F.when(kept.isNotNull(), F.when(kept["has_key"], entries).otherwise(without_key))

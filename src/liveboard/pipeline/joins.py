@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 SideName = Literal["a", "b"]
+SIDES: tuple[SideName, SideName] = ("a", "b")
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     log_config = directory / "spark-log4j2.properties"
     log_config.write_text(_LOG_CONFIG.format(file=directory / "spark.log"))
     java_options = [f"-Dlog4j2.configurationFile={log_config.as_uri()}", f'"-Djava.io.tmpdir={scratch}"']
-    java_options += ["-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
+    java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     if archive().exists():
         java_options.append(f'"-XX:SharedArchiveFile={archive()}"')
     return {
