@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import oracle
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from oracle import Record, Row, Table
 from pyspark.sql import SparkSession
 
@@ -24,7 +24,8 @@ from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.queries import Wiring
 
 PATIENCE_S = 120.0
-_numbers = count(1)
+# Generations of tests that name theirs are below.
+_numbers = count(1_000)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Topics:
             self._next |= {(topic, place.partition): 0 for place in begin}
             self._consumer.incremental_assign(begin)
         partitions = [partition for name, partition in self._next if name == topic]
-        ends = {p: self._consumer.get_watermark_offsets(TopicPartition(topic, p))[1] for p in partitions}
+        ends = {partition: self._end(TopicPartition(topic, partition)) for partition in partitions}
         deadline = time.monotonic() + PATIENCE_S
         while any(self._next[topic, partition] < end for partition, end in ends.items()):
             assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
@@ -73,6 +74,16 @@ class Topics:
                 self._messages[name].append(message)
                 self._next[place] = int(message.offset() or 0) + 1
         return self._messages[topic]
+
+    def _end(self, place: TopicPartition) -> int:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return int(self._consumer.get_watermark_offsets(place, timeout=5)[1])
+            except KafkaException:
+                # The broker may be away: some tests restart it.
+                assert time.monotonic() < deadline, f"the end of {place} cannot be read"
+                time.sleep(0.1)
 
     def close(self) -> None:
         """Ends the connection."""

@@ -58,10 +58,10 @@ def raw_rows(records: DataFrame, wiring: Wiring) -> DataFrame:
         F.col("reason").isNotNull(),
         _change(wiring.changelog(REJECTS_TABLE), F.concat(F.col("topic"), F.lit("-"), here), _reject_value()),
     )
+    changes = parsed.select(F.coalesce(*source_rows, reject).alias("change"))
     # An array and explode, where a filter would do: a filter is pushed below the projection and parses all again.
-    change = F.coalesce(*source_rows, reject)
-    found = F.when(change.isNotNull(), F.array(change))
-    return parsed.select(F.explode(found).alias("change")).select("change.*")
+    found = F.when(F.col("change").isNotNull(), F.array("change"))
+    return changes.select(F.explode(found).alias("change")).select("change.*")
 
 
 def joined_rows(records: DataFrame, wiring: Wiring, *, everything: bool) -> DataFrame:
@@ -113,8 +113,8 @@ def _read(spark: SparkSession, wiring: Wiring, name: str, *, building: bool) -> 
         .option("failOnDataLoss", "false")
     )
     if building:
-        # Splits a long partition, so that one topic with one partition still keeps every core busy.
-        reader = reader.option("minPartitions", str(os.cpu_count() or 1))
+        # Splits long partitions, so that one topic with one partition still keeps every core busy.
+        reader = reader.option("minPartitions", str(4 * (os.cpu_count() or 1)))
     return reader.load()
 
 
