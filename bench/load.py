@@ -191,6 +191,7 @@ def pace(bootstrap: str, load: Load, first: int, count: int, rate: int) -> Pace:
         late_s = max(late_s, -early_s)
         sent_ns.append(time.time_ns())
         producer.produce(event.topic, event.value, partition=0)
+        producer.poll(0)
     _flush(producer)
     return Pace(sent_ns, late_s)
 

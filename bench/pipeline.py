@@ -50,7 +50,8 @@ def main() -> int:
         directory = Path(temporary)
         say("starting the broker")
         with Broker(directory / "broker") as broker:
-            stage = Stage(broker.bootstrap_servers, directory, QUICK if options.quick else Sizes())
+            sizes = QUICK if options.quick else Sizes(latency_s=options.seconds)
+            stage = Stage(broker.bootstrap_servers, directory, sizes)
             for name in options.only:
                 kept: dict[str, Any] = {**about, "sizes": asdict(stage.sizes)}
                 try:
@@ -79,6 +80,9 @@ def _options() -> argparse.Namespace:
         help=f"some of {', '.join(_MEASURES)}; the others' kept figures stay",
     )
     parser.add_argument("--rounds", type=_positive, default=1, metavar="N", help="take the median of N rounds")
+    parser.add_argument(
+        "--seconds", type=_positive, default=120, metavar="N", help="how long each rate of latency is measured"
+    )
     parser.add_argument(
         "--output",
         type=Path,
