@@ -82,9 +82,8 @@ def pipeline(arguments: argparse.Namespace) -> int:
     from liveboard.pipeline import runner
 
     settings = config.load(arguments.config)
-    bootstrap = address.bootstrap(settings)
     with _stopping() as stopping:
-        runner.run(settings, bootstrap, lambda text: print(text, flush=True), stopping)
+        runner.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
     return 0
 
 
