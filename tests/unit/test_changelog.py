@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liveboard.contract import changelog
 from liveboard.contract.changelog import ChangelogError, Value, decode_row
 from liveboard.contract.schema import TYPES, Column
 
@@ -58,14 +57,3 @@ def test_what_is_not_a_row_is_refused(value: bytes, message: str) -> None:
     with pytest.raises(ChangelogError) as caught:
         decode_row(value, [Column("a", "bigint"), Column("b", "double")])
     assert message in str(caught.value)
-
-
-def test_row_keys() -> None:
-    assert changelog.position_key(0, 17) == "0-17"
-    assert changelog.pair_key("0-17", "1-4") == "0-17:1-4"
-    assert changelog.reject_key("topic", 0, 17) == "topic-0-17"
-
-
-@given(*[st.tuples(st.from_regex(r"[a-z0-9.-]{1,8}", fullmatch=True), st.integers(0, 99), st.integers(0, 99))] * 2)
-def test_reject_keys_differ_for_different_records(one: tuple[str, int, int], other: tuple[str, int, int]) -> None:
-    assert (changelog.reject_key(*one) == changelog.reject_key(*other)) == (one == other)

@@ -14,8 +14,9 @@ the row. The last record of a key is the row.
 | timestamp          | "2026-01-31T09:30:00.000000Z": UTC, always six fraction digits          |
 | any, where missing | null                                                                    |
 
-The column `ts` is a timestamp, the last one in source and joined tables. Row keys are made from the positions
-of the source records, so that a record that is read again writes the same row again.
+The last column of every table is `ts`, a timestamp. Row keys are made from the positions (partition-offset) of the
+source records, so that a record that is read again writes the same row again: `0-17`, of a pair `0-17:1-4`, of a
+rejected record `topic-0-17`.
 """
 
 from collections.abc import Sequence
@@ -30,21 +31,6 @@ Value = str | int | float | bool | None
 
 class ChangelogError(LiveboardError):
     """A changelog value that is not a row of the table."""
-
-
-def position_key(partition: int, offset: int) -> str:
-    """The key of a row that comes from one source record."""
-    return f"{partition}-{offset}"
-
-
-def pair_key(left: str, right: str) -> str:
-    """The key of a row that comes from a pair of source records, from their position keys."""
-    return f"{left}:{right}"
-
-
-def reject_key(topic: str, partition: int, offset: int) -> str:
-    """The key of a rejected record, one of a kind over all topics."""
-    return f"{topic}-{partition}-{offset}"
 
 
 def decode_row(value: bytes, columns: Sequence[Column]) -> tuple[Value, ...]:
