@@ -11,6 +11,7 @@ RESERVED_TABLES = frozenset({REJECTS_TABLE, CONTROL_TABLE, STATUS_TABLE})
 
 TOPIC_PREFIX = "liveboard."
 STATUS_TOPIC = "liveboard.status"
+CONTROL_CHANGELOG = "liveboard.control_raw"
 
 _GENERATION = re.compile(r"g([1-9][0-9]*)")
 _CHANGELOG_TOPIC = re.compile(r"liveboard\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*)")
