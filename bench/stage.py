@@ -28,7 +28,6 @@ from liveboard.pipeline.queries import Wiring, start
 PATIENCE_S = 300.0
 INTERVAL = "5 minutes"
 _POLL_S = 0.02
-_SLOTS = 16
 
 # Plain dicts: a board goes to other processes.
 WHOLE = Board(sources=dict(default_board().sources), joins=dict(default_board().joins))
@@ -84,7 +83,7 @@ class Stage:
 def sparking(stage: Stage) -> Iterator[SparkSession]:
     """A Spark session of this process."""
     directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
-    spark = session.create(SparkSettings(), directory, _SLOTS)
+    spark = session.create(SparkSettings(), directory)
     try:
         yield spark
     finally:
@@ -130,9 +129,12 @@ class Run:
         """Builds all tables from the history; the generation can then follow."""
         generation = Generation(self._spark, self.wiring, self.checkpoint, interval)
         deadline = time.monotonic() + PATIENCE_S
-        generation.build(lambda: time.monotonic() > deadline)
-        if not generation.built:
-            raise LiveboardError(f"gave up after {PATIENCE_S:.0f} s of waiting for the board to be built")
+        generation.build()
+        while not generation.is_built():
+            if time.monotonic() > deadline:
+                generation.stop()
+                raise LiveboardError(f"gave up after {PATIENCE_S:.0f} s of waiting for the board to be built")
+            time.sleep(_POLL_S)
         return generation
 
     def end(self, table: str) -> int:

@@ -34,7 +34,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark session."""
-    running = session.create(SparkSettings(), tmp_path_factory.mktemp("spark"), 16)
+    running = session.create(SparkSettings(), tmp_path_factory.mktemp("spark"))
     yield running
     session.end(running)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -175,6 +175,14 @@ class Bench:
             time.sleep(0.1)
 
 
+def until(condition: Callable[[], object], waiting_for: str = "it") -> None:
+    """Waits for the condition."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {waiting_for}"
+        time.sleep(0.05)
+
+
 def difference(name: str, found: Table, expected: Table) -> str:
     """The first rows in which the tables differ, in words; empty when they are equal."""
     if name == "rejects_ui":
@@ -194,10 +202,10 @@ def _reason_begun(row: Row, expected: Row | None) -> Row:
 @contextmanager
 def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: str = "earliest") -> Iterator[Generation]:
     """The bench's generation, built from what its topics hold and following them."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
     generation = Generation(spark, bench.wiring(start_from), checkpoint, "5 minutes")
     try:
         generation.build()
+        until(generation.is_built)
         generation.follow()
         yield generation
         assert generation.failures() == {}

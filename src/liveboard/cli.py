@@ -79,11 +79,11 @@ def broker(arguments: argparse.Namespace) -> int:
 def pipeline(arguments: argparse.Namespace) -> int:
     """Run the pipeline alone: Spark joins the topics and keeps the tables' changelogs up to date."""
     from liveboard.kafka import address
-    from liveboard.pipeline import runner
+    from liveboard.orchestrator import service
 
     settings = config.load(arguments.config)
     with _stopping() as stopping:
-        runner.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
+        service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
     return 0
 
 
@@ -106,6 +106,26 @@ def sample(arguments: argparse.Namespace) -> int:
     with _stopping() as stopping:
         sent = samples.produce(samples.events(options), options.rate, kafka, stopping, progress.show)
     progress.end(f"{sent:,} events sent to {topics[0]} and {topics[1]}")
+    return 0
+
+
+def swap(arguments: argparse.Namespace) -> int:
+    """Point the board at other topics or another join, while everyone is watching."""
+    from liveboard import swap as swapping
+
+    settings = config.load(arguments.config)
+    topics = dict(arguments.topic)
+    for source in ("users", "accounts"):
+        if topic := getattr(arguments, source):
+            if source not in settings.board.sources:
+                known = ", ".join(settings.board.sources)
+                raise LiveboardError(f"expected --topic NAME=TOPIC with one of {known} as NAME, found --{source}")
+            topics[source] = topic
+    if not topics and not arguments.join:
+        raise LiveboardError("expected another topic or join, as in --users TOPIC or --join inner, found neither")
+    progress = _Progress()
+    said = swapping.run(settings, topics, dict(arguments.join), wait=arguments.wait, show=progress.show)
+    progress.end(said)
     return 0
 
 
@@ -150,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     command(broker)
     command(pipeline)
     _sample_options(command(sample))
+    _swap_options(command(swap))
     followed = command(tail)
     followed.add_argument("table", metavar="TABLE", help="such as final_ui")
     followed.add_argument("--from-start", action="store_true", help="print all that the changelog still has")
@@ -171,6 +192,29 @@ def _sample_options(parser: argparse.ArgumentParser) -> None:
     option("--late-users", _fraction, "F", 0.1, "the fraction of users that come after their first accounts")
     option("--bad", _fraction, "F", 0.0, "the fraction of events that cannot be read")
     option("--hot-keys", _whole, "N", 0, "how many users get half of all accounts")
+
+
+def _swap_options(parser: argparse.ArgumentParser) -> None:
+    def option(name: str, type_: Callable[[str], object], metavar: str, text: str) -> None:
+        parser.add_argument(name, type=type_, metavar=metavar, action="append", default=[], help=text)
+
+    parser.add_argument("--users", metavar="TOPIC", help="short for --topic users=TOPIC")
+    parser.add_argument("--accounts", metavar="TOPIC", help="short for --topic accounts=TOPIC")
+    option("--topic", _named, "NAME=TOPIC", "the topic of a source; sources that are not named keep theirs")
+    option("--join", _maybe_named, "[TABLE=]KIND", "left, inner or asof, for the board's first join or the named one")
+    parser.add_argument("--wait", action="store_true", help="show the build until it is live (exit 0) or failed (1)")
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise argparse.ArgumentTypeError(f"expected NAME=TOPIC, found {text}")
+    return name, value
+
+
+def _maybe_named(text: str) -> tuple[str, str]:
+    name, _, value = text.rpartition("=")
+    return name, value
 
 
 def _within(convert: Callable[[str], float], least: float, most: float, expected: str) -> Callable[[str], float]:

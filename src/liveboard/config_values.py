@@ -240,13 +240,11 @@ DurationOrKeep = Annotated[
 ]
 SchemaText = Annotated[str, Spec('a schema such as "userId string, age bigint"', _schema)]
 TableName = Annotated[str, NAME]
-Topic = Annotated[
-    str,
-    Spec(
-        f'a topic name (1 to 249 letters, digits, ".", "_" or "-") that does not begin with "{TOPIC_PREFIX}"',
-        _text_where(_is_topic),
-    ),
-]
+TOPIC = Spec(
+    f'a topic name (1 to 249 letters, digits, ".", "_" or "-") that does not begin with "{TOPIC_PREFIX}"',
+    _text_where(_is_topic),
+)
+Topic = Annotated[str, TOPIC]
 SparkConf = Annotated[
     Mapping[str, str],
     Spec(

@@ -55,6 +55,8 @@ class Child:
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], directory: Path) -> None:
         self.name = name
+        self.started_ms = 0
+        """When it was started last, in milliseconds since 1970."""
         self._command = [sys.executable, "-P", "-m", "liveboard", *command]
         self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
         self._output = directory / f"{name}.out"
@@ -69,6 +71,7 @@ class Child:
 
     def start(self) -> None:
         pipe, self._owner = os.pipe()
+        self.started_ms = time.time_ns() // 1_000_000
         try:
             self._output.parent.mkdir(parents=True, exist_ok=True)
             with self._output.open("ab") as output:
@@ -97,7 +100,11 @@ class Child:
                 text = output.read().decode(errors="replace")
         except OSError:
             return []
-        return [line.removeprefix("liveboard: ").strip() for line in text.splitlines() if line.strip()]
+        return [
+            line.removeprefix("liveboard: ").removeprefix("[orchestrator] ").strip()
+            for line in text.splitlines()
+            if line.strip()
+        ]
 
     def reason(self) -> str:
         code = self._process.returncode if self._process else 0

@@ -10,10 +10,11 @@ from liveboard.config import Settings
 from liveboard.config_document import nearest
 from liveboard.contract.changelog import Value, decode_row
 from liveboard.contract.schema import Column
-from liveboard.contract.tables import table_columns
+from liveboard.contract.tables import all_columns
 from liveboard.errors import LiveboardError
 from liveboard.kafka import address, security
-from liveboard.kafka.reader import Change, follow
+from liveboard.kafka.board import follow
+from liveboard.kafka.reader import Change
 
 _LAST_ROWS = 10
 _PATIENCE_S = 3.0
@@ -23,7 +24,7 @@ Lines = Callable[[Sequence[Change]], Iterator[str]]
 
 def run(settings: Settings, table: str, *, from_start: bool, as_json: bool, limit: int | None) -> None:
     """Prints the table's last changes, or all that there are, and those that come, up to `limit`."""
-    tables = table_columns(settings.board)
+    tables = all_columns(settings.board)
     if table not in tables:
         raise LiveboardError(
             f'expected a table ({", ".join(tables)}), found "{table}", did you mean {nearest(table, tables)}?'
@@ -32,8 +33,8 @@ def run(settings: Settings, table: str, *, from_start: bool, as_json: bool, limi
     client_config = security.librdkafka(settings.kafka, bootstrap)
     lines = json_lines(table, tables[table]) if as_json else text_lines(tables[table])
     printed, started, told = 0, time.monotonic(), False
-    for generation, changes in follow(client_config, [table], None if from_start else _LAST_ROWS):
-        if generation is None and not told and time.monotonic() - started > _PATIENCE_S:
+    for kept, changes in follow(client_config, [table], None if from_start else _LAST_ROWS):
+        if kept is None and not told and time.monotonic() - started > _PATIENCE_S:
             print(f"liveboard: {table} does not exist yet: waiting for the pipeline", file=sys.stderr)
             told = True
         wanted = changes[: limit - printed] if limit else changes

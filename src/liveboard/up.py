@@ -17,13 +17,14 @@ from rich.console import Console
 from rich.live import Live
 
 from liveboard.config import Settings
+from liveboard.contract import status
 from liveboard.contract.tables import table_columns
 from liveboard.display import Health, Phase, Screen, Shot, Tables, status_line
 from liveboard.errors import LiveboardError
 from liveboard.kafka import address, sample, security
 from liveboard.kafka.admin import Admin
+from liveboard.kafka.board import Kept, follow
 from liveboard.kafka.broker import Broker
-from liveboard.kafka.reader import follow
 from liveboard.keeper import Child, Keeper
 
 _FRAME_S = 0.25
@@ -67,7 +68,7 @@ def run(settings: Settings, config: Path | None, rate: float | None, stopping: t
         if rate is not None:
             producer = child("sample", "--rate", str(rate), "--bad", str(_SAMPLE_BAD))
             # With the pipeline live there is no history to build first, and the first row ticks sooner.
-            live = Keeper(producer, ready=lambda: phase_of(pipeline.said()) is Phase.LIVE)
+            live = Keeper(producer, ready=lambda: phase_of(feed.kept, pipeline.started_ms) is Phase.LIVE)
             keepers.append(parts.enter_context(live))
         overview = Overview(pipeline, keepers, feed)
         print(f"liveboard: Kafka {bootstrap}, storage {settings.storage.dir}, Ctrl-C stops", flush=True)
@@ -118,10 +119,11 @@ class EmbeddedBroker:
 
 
 class Feed:
-    """Pours the changelogs of the newest generation into the tables, in a thread of its own."""
+    """Pours the changelogs of the live generation into the tables, in a thread of its own."""
 
     def __init__(self, tables: Tables, client_config: Mapping[str, str]) -> None:
         self.tables = tables
+        self.kept: Kept | None = None
         self.note = ""
         self._client_config = client_config
         self._stopping = threading.Event()
@@ -142,8 +144,9 @@ class Feed:
         while not self._stopping.is_set():
             try:
                 with contextlib.closing(follow(self._client_config, names)) as batches:
-                    for generation, changes in batches:
-                        self.tables.apply(generation, changes)
+                    for kept, changes in batches:
+                        self.kept = kept
+                        self.tables.apply(kept.status.live if kept else None, changes)
                         self.note = ""
                         if self._stopping.is_set():
                             return
@@ -164,11 +167,13 @@ class Overview:
 
     def look(self) -> tuple[list[Shot], Health, list[str]]:
         """The tables, their health, and notices."""
-        said = self._pipeline.said()
+        said, kept = self._pipeline.said(), self._feed.kept
         running = all(keeper.up for keeper in self._keepers if keeper.part.name != "sample")
-        health = self._health(phase_of(said) if running else Phase.STARTING)
+        health = self._health(phase_of(kept, self._pipeline.started_ms) if running else Phase.STARTING)
         notices = [note for note in [*[keeper.note for keeper in self._keepers], self._feed.note] if note]
-        if not notices and health.phase is not Phase.LIVE and said:
+        if not notices and kept and kept.timestamp_ms >= self._pipeline.started_ms and kept.status.message:
+            notices = [f"pipeline: {kept.status.message}"]
+        elif not notices and health.phase is not Phase.LIVE and said:
             notices = [f"pipeline: {said[-1]}"]
         return self._feed.tables.shots(), health, notices
 
@@ -181,16 +186,17 @@ class Overview:
         return Health(phase)
 
 
-def phase_of(said: Sequence[str]) -> Phase:
-    """What the pipeline is doing, by the last thing that it said about it."""
-    for line in reversed(said):
-        if line.startswith("live"):
+def phase_of(kept: Kept | None, started_ms: int) -> Phase:
+    """What the pipeline that was started then says that it is doing; what an earlier one said does not count."""
+    if kept is None or kept.timestamp_ms < started_ms:
+        return Phase.STARTING
+    match kept.status.phase:
+        case status.Phase.LIVE:
             return Phase.LIVE
-        if line.startswith("building"):
-            return Phase.BUILDING
-        if "failed and starts again" in line:
+        case status.Phase.BUILDING:
+            return Phase.LIVE if kept.status.live else Phase.BUILDING
+        case _:
             return Phase.STARTING
-    return Phase.STARTING
 
 
 def _draw(console: Console, overview: Overview, screen: Screen, stopping: threading.Event) -> None:

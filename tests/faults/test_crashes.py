@@ -61,7 +61,7 @@ class Pipeline:
 
     def wait_until_live(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while "live: " not in self.said():
+        while "topics set " not in self.said() and " is live" not in self.said():
             assert self._process.poll() is None, f"it ended: {self.said()}"
             assert time.monotonic() < deadline, f"it is not live: {self.said()}"
             time.sleep(0.1)

@@ -1,10 +1,9 @@
-"""Reading changelogs from a real broker: everything, only the end, and the next generation."""
+"""Reading changelogs from a real broker: everything, or only the end."""
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
@@ -13,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from liveboard.contract.names import changelog_topic
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
-from liveboard.kafka.reader import Change, ChangelogReader, follow, latest_generation
+from liveboard.kafka.reader import Change, ChangelogReader
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -40,38 +39,6 @@ def _read(reader: ChangelogReader, count: int) -> list[Change]:
         assert time.monotonic() < deadline, f"expected {count} changes, found {found}"
         found += reader.read()
     return found
-
-
-Batch = tuple[str | None, list[Change]]
-
-
-def _until(batches: Iterator[Batch], done: Callable[[str | None, list[Change]], object]) -> list[Batch]:
-    seen: list[Batch] = []
-    deadline = time.monotonic() + PATIENCE_S
-    while not seen or not done(*seen[-1]):
-        assert time.monotonic() < deadline, "waited in vain"
-        seen.append(next(batches))
-    return seen
-
-
-def test_following_through_generations(bootstrap: str) -> None:
-    config = {"bootstrap.servers": bootstrap}
-    admin = Admin(config)
-    assert latest_generation(admin) is None
-    one, ten = changelog_topic("g1", "users_ui"), changelog_topic("g10", "users_ui")
-    with contextlib.closing(follow(config, ["users_ui"])) as batches:
-        assert next(batches) == (None, [])
-        admin.create_changelogs([one, changelog_topic("g2", "users_ui"), "users"])
-        admin.delete([changelog_topic("g2", "users_ui")])
-        _write(bootstrap, one, {"0-0": b"[1]", "0-1": None})
-        seen = [(g, c) for g, changes in _until(batches, lambda g, c: g == "g1" and c) for c in changes]
-        assert [(g, c.topic, c.key, c.value) for g, c in seen][:1] == [("g1", one, b"0-0", b"[1]")]
-        admin.create_changelogs([ten])
-        _write(bootstrap, ten, {"0-0": b"[10]"})
-        started = time.monotonic()
-        assert _until(batches, lambda g, c: g == "g10" and c)[-1][1][0].value == b"[10]"
-        assert time.monotonic() - started < 10
-    assert latest_generation(admin) == "g10"
 
 
 def test_from_the_start_or_the_last_ones_and_what_comes_after(bootstrap: str) -> None:

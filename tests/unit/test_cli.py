@@ -93,7 +93,8 @@ def test_a_missing_configuration_file_is_a_sentence(capsys: pytest.CaptureFixtur
 
 def test_an_unknown_table_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tail", "finalui"]) == 1
-    expected = "expected a table (users_ui, accounts_ui, final_ui, user_account, rejects_ui)"
+    tables = "users_ui, accounts_ui, final_ui, user_account, rejects_ui, control_raw, orchestrator_status"
+    expected = f"expected a table ({tables})"
     assert capsys.readouterr().err == f'liveboard: {expected}, found "finalui", did you mean final_ui?\n'
 
 
@@ -102,7 +103,28 @@ def test_the_rate_of_up_needs_the_sample(capsys: pytest.CaptureFixture[str]) -> 
     assert "--rate: expected --sample" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["sample"], ["tail", "users_ui"]])
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ([], "expected another topic or join, as in --users TOPIC or --join inner, found neither"),
+        (["--users", "u", "--config", "shipping.toml"], "expected --topic NAME=TOPIC with one of orders as NAME"),
+    ],
+)
+def test_a_swap_that_asks_for_nothing_is_refused(
+    options: list[str],
+    error: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = '[board.sources.orders]\ntopic = "o"\nschema = "a string"\ntable = "orders_ui"\n'
+    Path("shipping.toml").write_text(source)
+    assert cli.main(["swap", *options]) == 1
+    assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["sample"], ["tail", "users_ui"], ["swap", "--join", "inner"]])
 def test_no_kafka_is_a_sentence_in_seconds(
     command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,10 @@ import psutil
 import pytest
 
 from liveboard import keeper as keeping
+from liveboard.contract import status
 from liveboard.display import Phase
 from liveboard.errors import LiveboardError
+from liveboard.kafka.board import Kept
 from liveboard.keeper import Child, Keeper
 from liveboard.up import Overview, phase_of
 
@@ -212,19 +214,22 @@ def test_a_child_ends_with_a_killed_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "phase"),
+    ("said", "live", "phase"),
     [
-        ([], Phase.STARTING),
-        (["waiting for the topics users, which do not exist yet"], Phase.STARTING),
-        (["starting Spark"], Phase.STARTING),
-        (["starting Spark", "building g1 from the topics' history"], Phase.BUILDING),
-        (["starting Spark", "building g1", "live: g1", "some remark"], Phase.LIVE),
-        (["live: g1", "the raw query failed and starts again in 1 s: why"], Phase.STARTING),
-        (["live: g1", "the raw query failed and starts again in 1 s: why", "live: g1"], Phase.LIVE),
+        (status.Phase.STARTING, "g1", Phase.STARTING),
+        (status.Phase.WAITING, None, Phase.STARTING),
+        (status.Phase.BUILDING, None, Phase.BUILDING),
+        (status.Phase.BUILDING, "g1", Phase.LIVE),
+        (status.Phase.LIVE, "g1", Phase.LIVE),
+        (status.Phase.RESTARTING, "g1", Phase.STARTING),
+        (status.Phase.FAILED, None, Phase.STARTING),
     ],
 )
-def test_the_phase_follows_what_the_pipeline_says(said: list[str], phase: Phase) -> None:
-    assert phase_of(said) is phase
+def test_the_phase_follows_what_the_running_pipeline_says(said: status.Phase, live: str | None, phase: Phase) -> None:
+    kept = Kept(status.BoardStatus(sources=(), phase=said, live=live), 1_000)
+    assert phase_of(kept, 1_000) is phase
+    assert phase_of(kept, 1_001) is Phase.STARTING
+    assert phase_of(None, 1_000) is Phase.STARTING
 
 
 def test_tables_are_stale_from_the_moment_the_pipeline_was_no_longer_live() -> None:

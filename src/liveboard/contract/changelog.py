@@ -20,6 +20,7 @@ rejected record `topic-0-17`.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 import orjson
 
@@ -43,6 +44,12 @@ def decode_row(value: bytes, columns: Sequence[Column]) -> tuple[Value, ...]:
         found = f"{len(row)} values" if isinstance(row, list) else f"a JSON {type(row).__name__}"
         raise ChangelogError(f"expected a changelog row of {len(columns)} values, found {found}")
     return tuple(_decode(item, column) for item, column in zip(row, columns, strict=True))
+
+
+def timestamp_text(milliseconds: int) -> str:
+    """A moment, given in milliseconds since 1970, as the timestamps of rows are written."""
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _decode(item: Value, column: Column) -> Value:

@@ -62,6 +62,16 @@ class Wiring(msgspec.Struct, frozen=True):
     joins: Mapping[str, str]
 
 
+class Request(msgspec.Struct, frozen=True):
+    """A control message that is being carried out."""
+
+    wiring: Wiring
+    partition: int
+    offset: int
+    message: str
+    ts: str
+
+
 class Progress(msgspec.Struct, frozen=True):
     """How far a build is, in source records."""
 
@@ -107,8 +117,12 @@ class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
     live: str | None = None
     """The generation that the tables' names mean."""
     generations: Mapping[str, GenerationRecord] = {}
-    wanted: Wiring | None = None
-    """What the newest valid control message asks for; None without one."""
+    newest: int = 0
+    """The number of the newest generation; no number is used twice."""
+    applied: Wiring | None = None
+    """What the newest control message that was carried out asked for; None while the configuration counts."""
+    request: Request | None = None
+    """The control message that is being carried out."""
     control: Mapping[str, int] = {}
     """Up to which offset each partition of the control topic has been judged."""
     phase: Phase = Phase.STARTING
@@ -139,7 +153,7 @@ def status_columns(sources: tuple[str, ...]) -> tuple[Column, ...]:
 def status_row(status: BoardStatus) -> tuple[Value, ...]:
     """The one row of the table orchestrator_status; `joinType` is the kind of the board's first join."""
     record = status.generations.get(status.live or "")
-    wiring = record.wiring if record else status.wanted
+    wiring = record.wiring if record else status.applied
     topics = [wiring.topics.get(source) if wiring else None for source in status.sources]
     join = next(iter(wiring.joins.values()), None) if wiring else None
     return (*topics, join, status.last_applied, status.live, str(status.phase), status.message)

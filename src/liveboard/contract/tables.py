@@ -1,8 +1,9 @@
 """The tables of a board and their columns."""
 
 from liveboard.config import Board
-from liveboard.contract.names import REJECTS_TABLE
+from liveboard.contract.names import CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column, join_columns, source_columns
+from liveboard.contract.status import CONTROL_COLUMNS, status_columns
 
 
 def table_columns(board: Board) -> dict[str, tuple[Column, ...]]:
@@ -12,3 +13,9 @@ def table_columns(board: Board) -> dict[str, tuple[Column, ...]]:
         left, right = board.sources[join.left], board.sources[join.right]
         tables[name] = join_columns(left.columns, right.columns, join.on, right.name)
     return {**tables, REJECTS_TABLE: REJECT_COLUMNS}
+
+
+def all_columns(board: Board) -> dict[str, tuple[Column, ...]]:
+    """Every table of the board, with those that belong to no generation."""
+    own = {CONTROL_TABLE: CONTROL_COLUMNS, STATUS_TABLE: status_columns(tuple(board.sources))}
+    return {**table_columns(board), **own}

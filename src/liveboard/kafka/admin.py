@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, NewTopic, OffsetSpec
 
 from liveboard.errors import LiveboardError
 
@@ -49,6 +49,26 @@ class Admin:
         if missing := sorted(wanted - known.keys()):
             raise LiveboardError(f"expected the Kafka topics {missing} at {self._servers}, found no such topics")
         return {topic: known[topic] for topic in wanted}
+
+    def unreadable(self, topics: Iterable[str]) -> set[str]:
+        """Those of these existing topics that Kafka does not let us read."""
+        names = sorted(set(topics))
+        if not names:
+            return set()
+        described = self._client.describe_topics(
+            TopicCollection(names), include_authorized_operations=True, request_timeout=_TIMEOUT_S
+        )
+        return {name for name, future in described.items() if not self._may_read(name, future)}
+
+    def _may_read(self, name: str, future: Any) -> bool:
+        try:
+            allowed = future.result(_TIMEOUT_S).authorized_operations
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return False
+            raise LiveboardError(f"cannot describe Kafka topic {name!r}: {_text(error)}") from error
+        # Clusters without access control name no operations, or all.
+        return not allowed or AclOperation.READ in allowed or AclOperation.ALL in allowed
 
     def create(self, topics: Iterable[str], partitions: int = 1) -> None:
         """Creates the topics that are not there yet."""
@@ -111,7 +131,7 @@ class Admin:
                 raise LiveboardError(f"cannot {what} Kafka topic {name!r}: {_text(error)}") from error
 
 
-def total(offsets: Offsets) -> int:
+def total(offsets: Mapping[str, Mapping[str, int]]) -> int:
     """All partitions' offsets added up."""
     return sum(offset for partitions in offsets.values() for offset in partitions.values())
 

@@ -1,22 +1,16 @@
-"""Follows changelog topics, from the one generation to the next."""
+"""Reads changelog topics."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
-from liveboard.contract.names import changelog_topic, generation_number, parse_changelog_topic
 from liveboard.errors import LiveboardError
-from liveboard.kafka.admin import Admin
 
 _BATCH = 10_000
-_WATCH_S = 1.0
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
 _REFUSED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -35,10 +29,19 @@ class Change(NamedTuple):
     timestamp_ms: int
 
 
-def latest_generation(admin: Admin) -> str | None:
-    """The newest generation that has changelogs."""
-    found = {parsed[0] for topic in admin.partitions() if (parsed := parse_changelog_topic(topic))}
-    return max(found, key=generation_number, default=None)
+def consumer_config(client_config: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a consumer that belongs to no group, leaves nothing behind and says nothing by itself."""
+    return {
+        **client_config,
+        "group.id": "liveboard-reader",  # librdkafka wants one, and does not use it
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "earliest",
+        "fetch.queue.backoff.ms": 5,
+        "reconnect.backoff.max.ms": 1_000,
+        "log_level": 0,
+        "error_cb": lambda _: None,
+    }
 
 
 class ChangelogReader:
@@ -51,17 +54,7 @@ class ChangelogReader:
     def __init__(self, client_config: Mapping[str, str], topics: Iterable[str], last: int | None = None) -> None:
         start = OFFSET_BEGINNING if last is None else _OFFSET_TAIL - last
         self._places = [TopicPartition(topic, 0, start) for topic in topics]
-        self._config: dict[str, Any] = {
-            **client_config,
-            "group.id": "liveboard-reader",  # librdkafka wants one, and does not use it
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "earliest",
-            "fetch.queue.backoff.ms": 5,
-            "reconnect.backoff.max.ms": 1_000,
-            "log_level": 0,
-            "error_cb": lambda _: None,
-        }
+        self._config = consumer_config(client_config)
 
     def __enter__(self) -> Self:
         self._consumer = Consumer(self._config)
@@ -85,53 +78,6 @@ class ChangelogReader:
             else:
                 changes.append(_change(message))
         return changes
-
-
-class GenerationWatch:
-    """Knows the newest generation, at most about a second late, and never makes its user wait for Kafka."""
-
-    def __init__(self, admin: Admin) -> None:
-        self.newest: str | None = None
-        self._admin = admin
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="generation watch", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._closed.set()
-
-    def _watch(self) -> None:
-        while not self._closed.is_set():
-            # While Kafka is away, the generation that was the newest still is.
-            with contextlib.suppress(LiveboardError):
-                self.newest = latest_generation(self._admin) or self.newest
-            self._closed.wait(_WATCH_S)
-
-
-def follow(
-    client_config: Mapping[str, str], tables: Iterable[str], last: int | None = None
-) -> Generator[tuple[str | None, list[Change]]]:
-    """For ever, a few times a second at least: the generation being read and what came from its changelogs.
-
-    The generation is None while there is none. When it changes, the rows that follow are the new one's.
-    """
-    tables = list(tables)
-    with GenerationWatch(Admin(client_config)) as watch:
-        while True:
-            generation = watch.newest
-            if generation is None:
-                time.sleep(0.1)
-                yield None, []
-                continue
-            topics = [changelog_topic(generation, table) for table in tables]
-            with ChangelogReader(client_config, topics, last) as reader:
-                while watch.newest == generation:
-                    yield generation, reader.read()
 
 
 def _change(message: Message) -> Change:

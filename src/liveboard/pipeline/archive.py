@@ -48,7 +48,7 @@ def _run(work: Path) -> None:
         admin.create_changelogs(changelogs)
         offsets = admin.offsets(admin.require(topics), "earliest")
         conf = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={work / 'spark.jsa'}"}
-        spark = session.create(SparkSettings(conf=conf), work / "spark", 1)
+        spark = session.create(SparkSettings(conf=conf), work / "spark")
         generation = Generation(spark, Wiring("g1", board, offsets, client), work / "spark", "5 minutes")
         _produce(client, topics)
         generation.build()

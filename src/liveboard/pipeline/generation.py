@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
@@ -15,13 +15,12 @@ from liveboard.errors import LiveboardError
 from liveboard.pipeline.queries import TOMBSTONES, Wiring, start
 
 QUERIES = ("raw", "join")
-_POLL_S = 0.1
 
 
 class Generation:
     """Runs the two queries of one wiring over one checkpoint directory.
 
-    `build` reads all that the topics held when it began, as one batch, and returns when the changelogs hold it.
+    `build` reads all that the topics held when it began, as one batch; `is_built` tells when the changelogs hold it.
     `follow` goes on from there, or from wherever a stop or crash left the checkpoint, record by record.
     """
 
@@ -33,38 +32,32 @@ class Generation:
         self._queries: dict[str, StreamingQuery] = {}
         self._tombstones: dict[tuple[UUID, int], int] = {}
 
-    @property
-    def name(self) -> str:
-        """The generation's id."""
-        return self._wiring.generation
-
-    @property
-    def built(self) -> bool:
-        """Whether an earlier build, maybe of an earlier process, was finished."""
-        return self._built_mark.exists()
-
-    def build(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Brings the changelogs up to the topics' ends of now. Returns early when `stopping` says so."""
+    def build(self) -> None:
+        """Starts to bring the changelogs up to the topics' ends of now."""
+        self._checkpoint.mkdir(parents=True, exist_ok=True)
         self._start({"availableNow": True})
-        while any(query.isActive for query in self._queries.values()):
-            if stopping():
-                return self.stop()
-            if self.failures():
-                break
-            time.sleep(_POLL_S)
-        failures = self.failures()
-        self.tombstones()
-        self.stop()
-        if failures:
-            raise LiveboardError("; ".join(f"the {name} query failed: {why}" for name, why in failures.items()))
-        self._built_mark.touch()
 
-    def nothing_to_build(self) -> None:
-        """Says that the topics hold nothing yet, so that `follow` may begin at once."""
-        self._built_mark.touch()
+    def is_built(self) -> bool:
+        """Whether the build has ended; a LiveboardError says why it failed."""
+        if failures := self.failures():
+            self.stop()
+            raise LiveboardError("; ".join(f"the {name} query failed: {why}" for name, why in failures.items()))
+        if any(query.isActive for query in self._queries.values()):
+            return False
+        self.tombstones()
+        return True
+
+    def part_built(self) -> float:
+        """How much of the build is done, from 0 to 1, by the tasks that have ended."""
+        tracker = self._spark.sparkContext.statusTracker()
+        jobs = [tracker.getJobInfo(job) for q in self._queries.values() for job in tracker.getJobIdsForGroup(q.runId)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        return sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else 0.0
 
     def follow(self) -> None:
         """Starts the queries that are not running, in Real-Time Mode."""
+        self._checkpoint.mkdir(parents=True, exist_ok=True)
         self._start({"realTime": self._interval})
 
     def failures(self) -> dict[str, str]:
@@ -87,15 +80,18 @@ class Generation:
             query.stop()
         self._queries.clear()
 
-    @property
-    def _built_mark(self) -> Path:
-        return self._checkpoint / "built"
-
-    def _start(self, trigger: dict[str, str | bool]) -> None:
-        for name in QUERIES if self._wiring.board.joins else QUERIES[:1]:
-            running = self._queries.get(name)
-            if running is None or not running.isActive:
-                self._queries[name] = start(self._spark, self._wiring, self._checkpoint, name, trigger)
+    def _start(self, trigger: Mapping[str, str | bool]) -> None:
+        names = QUERIES if self._wiring.board.joins else QUERIES[:1]
+        missing = [name for name in names if name not in self._queries or not self._queries[name].isActive]
+        # At once: putting a query together takes most of a second.
+        with ThreadPoolExecutor() as threads:
+            started = {
+                name: threads.submit(start, self._spark, self._wiring, self._checkpoint, name, trigger)
+                for name in missing
+            }
+        self._queries |= {name: future.result() for name, future in started.items() if not future.exception()}
+        for future in started.values():
+            future.result()
 
 
 def one_line(error: PySparkException) -> str:

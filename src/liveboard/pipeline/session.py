@@ -19,10 +19,8 @@ from liveboard.errors import LiveboardError
 from liveboard.java import find_java
 from liveboard.libraries import jars
 
-# How many generations can run at once: live, building, and a few that are kept for pinned viewers.
-_GENERATIONS_AT_ONCE = 6
-# Threads that wait cost nothing, and a swap may bring topics with more partitions.
-_LEAST_LOCAL_SLOTS = 64
+# Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
+_LOCAL_SLOTS = 512
 _EXECUTORS_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 60.0
 
@@ -75,8 +73,13 @@ def slots_needed(board: Board, partitions: Mapping[str, int], shuffle_partitions
     return raw + sum(partitions[board.sources[name].topic] for name in joined) + shuffle_partitions
 
 
-def create(settings: SparkSettings, directory: Path, slots: int) -> SparkSession:
-    """A running session with at least that many slots; logs and scratch files are under `directory`."""
+def shuffle_partitions(settings: SparkSettings) -> int:
+    """How many partitions the joins are computed in."""
+    return int(settings.conf.get("spark.sql.shuffle.partitions", SHUFFLE_PARTITIONS))
+
+
+def create(settings: SparkSettings, directory: Path) -> SparkSession:
+    """A running session; logs and scratch files are under `directory`."""
     os.environ["JAVA_HOME"] = str(find_java().home)
     # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -89,11 +92,9 @@ def create(settings: SparkSettings, directory: Path, slots: int) -> SparkSession
         **settings.conf,
     }
     conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
-    builder = SparkSession.builder.appName("liveboard").master(_master(settings.master, slots))
+    builder = SparkSession.builder.appName("liveboard").master(_master(settings.master))
     with _output_to(directory / "spark.out"):
-        session = builder.config(map=conf).getOrCreate()
-    check_slots(session, slots)
-    return session
+        return builder.config(map=conf).getOrCreate()
 
 
 def end(session: SparkSession) -> None:
@@ -119,15 +120,15 @@ def check_slots(session: SparkSession, slots: int) -> None:
     while (found := session.sparkContext.defaultParallelism) < slots:
         if str(session.sparkContext.master).startswith("local") or time.monotonic() > deadline:
             raise LiveboardError(
-                f"spark.master: expected at least {slots} task slots for this board (one per input and shuffle "
-                f"partition of each query), found {found} at {session.sparkContext.master}; give it more cores, "
-                "or the topics fewer partitions"
+                f"spark.master: expected at least {slots} task slots (one per input and shuffle partition of each "
+                f"query of each generation), found {found} at {session.sparkContext.master}; give it more cores, the "
+                "topics fewer partitions, or control.retire_after less time"
             )
         time.sleep(0.5)
 
 
-def _master(master: str, slots: int) -> str:
-    return f"local[{max(_LEAST_LOCAL_SLOTS, _GENERATIONS_AT_ONCE * slots)}]" if master == "local" else master
+def _master(master: str) -> str:
+    return f"local[{_LOCAL_SLOTS}]" if master == "local" else master
 
 
 def _directories(directory: Path, scratch: Path) -> dict[str, str]:

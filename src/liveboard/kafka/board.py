@@ -1,0 +1,72 @@
+"""Follows a board as any reader does: its status, and its tables from the one generation to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import orjson
+
+from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TABLE, STATUS_TOPIC, changelog_topic
+from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status, status_row
+from liveboard.kafka.reader import Change, ChangelogReader
+
+_WAIT_S = 0.2
+
+
+class Kept(NamedTuple):
+    """The board's status and when it was put on record."""
+
+    status: BoardStatus
+    timestamp_ms: int
+
+
+class StatusReader:
+    """Knows the newest record of the status topic; while there is none, or no broker, it waits for one."""
+
+    def __init__(self, client_config: Mapping[str, str]) -> None:
+        self.newest: Kept | None = None
+        self._reader = ChangelogReader(client_config, [STATUS_TOPIC], last=1)
+
+    def __enter__(self) -> Self:
+        self._reader.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reader.__exit__(kind, error, traceback)
+
+    def look(self, timeout_s: float = 0.0) -> Kept | None:
+        """The newest record, after waiting up to the timeout for another one."""
+        for change in self._reader.read(timeout_s):
+            if change.value:
+                self.newest = Kept(decode_status(change.value), change.timestamp_ms)
+        return self.newest
+
+
+def follow(
+    client_config: Mapping[str, str], tables: Iterable[str], last: int | None = None
+) -> Generator[tuple[Kept | None, list[Change]]]:
+    """For ever, a few times a second at least: the board's status and what came in the tables of the live generation.
+
+    When another generation becomes live, the rows that follow are that one's. The tables control_raw and
+    orchestrator_status belong to no generation. `last` asks for the last records of each table instead of all.
+    """
+    tables = list(tables)
+    ours = [CONTROL_CHANGELOG] if CONTROL_TABLE in tables else []
+    of_generation = [table for table in tables if table not in (CONTROL_TABLE, STATUS_TABLE)]
+    shown: bytes | None = None
+    with StatusReader(client_config) as reader:
+        while True:
+            live = kept.status.live if (kept := reader.look(_WAIT_S)) else None
+            topics = [changelog_topic(live, table) for table in of_generation] if live else []
+            with ChangelogReader(client_config, [*topics, *ours], last) as rows:
+                while kept is None or kept.status.live == live:
+                    changes = rows.read(_WAIT_S) if topics or ours else []
+                    if kept and STATUS_TABLE in tables and (row := orjson.dumps(status_row(kept.status))) != shown:
+                        changes.append(Change(STATUS_TOPIC, STATUS_KEY, row, kept.timestamp_ms))
+                        shown = row
+                    yield kept, changes
+                    kept = reader.look(0.0 if topics or ours else _WAIT_S)

@@ -1,0 +1,71 @@
+"""The orchestrator's record in Kafka: the status document and the table of control messages."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import orjson
+from confluent_kafka import Producer
+
+from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
+from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status
+from liveboard.errors import LiveboardError
+from liveboard.kafka.admin import Admin, total
+from liveboard.kafka.reader import ChangelogReader
+from liveboard.orchestrator.control import Message
+
+_PATIENCE_S = 30.0
+_FLUSH_S = 0.2
+
+
+class Record:
+    """Reads the record that an earlier orchestrator left, and keeps it."""
+
+    def __init__(self, client_config: Mapping[str, str], admin: Admin, stopping: threading.Event) -> None:
+        self._client_config = client_config
+        self._admin = admin
+        self._stopping = stopping
+
+    def __enter__(self) -> Self:
+        self._admin.create_changelogs([STATUS_TOPIC, CONTROL_CHANGELOG])
+        # Nothing may get lost or out of order, however long Kafka is away.
+        lossless = {"enable.idempotence": "true", "message.timeout.ms": "0"}
+        self._producer = Producer({**self._client_config, **lossless, "linger.ms": "0", "log_level": 0})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._producer.flush(_FLUSH_S)
+
+    def newest(self) -> BoardStatus | None:
+        """The document as it was left, or None when there has never been one."""
+        places = {STATUS_TOPIC: 1}
+        if total(self._admin.offsets(places, "earliest")) == total(self._admin.offsets(places, "latest")):
+            return None
+        deadline = time.monotonic() + _PATIENCE_S
+        with ChangelogReader(self._client_config, [STATUS_TOPIC], last=1) as reader:
+            while time.monotonic() < deadline:
+                for change in reader.read():
+                    if change.value:
+                        return decode_status(change.value)
+        raise LiveboardError(f"expected the newest record of {STATUS_TOPIC}, found none within {_PATIENCE_S:.0f} s")
+
+    def keep(self, status: BoardStatus) -> None:
+        """Publishes the document; when this returns, every reader will see it, unless everything is stopping."""
+        self._producer.produce(STATUS_TOPIC, status.encode(), STATUS_KEY)
+        self._flush()
+
+    def keep_verdict(self, message: Message, verdict: str, reason: str = "") -> None:
+        """Publishes what became of a control message, as its row of the table control_raw."""
+        row = [message.partition, message.offset, message.text, verdict, reason or None, message.ts]
+        self._producer.produce(CONTROL_CHANGELOG, orjson.dumps(row), f"{message.partition}-{message.offset}")
+        self._flush()
+
+    def _flush(self) -> None:
+        while self._producer.flush(_FLUSH_S) and not self._stopping.is_set():
+            pass

@@ -1,0 +1,105 @@
+"""`liveboard swap`: asks for another wiring and, if wanted, waits for what becomes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import orjson
+from confluent_kafka import KafkaException, Message, Producer
+
+from liveboard.config import Settings
+from liveboard.contract.changelog import decode_row
+from liveboard.contract.names import CONTROL_CHANGELOG
+from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, Wiring
+from liveboard.errors import LiveboardError
+from liveboard.kafka import address, security
+from liveboard.kafka.admin import Admin
+from liveboard.kafka.board import StatusReader
+from liveboard.kafka.reader import ChangelogReader
+from liveboard.orchestrator.control import judge
+from liveboard.orchestrator.generations import configured, fits, target
+
+_SEND_TIMEOUT_S = 30.0
+_STATUS_PATIENCE_S = 2.0
+_ORCHESTRATOR_PATIENCE_S = 10.0
+_POLL_S = 0.1
+
+Show = Callable[[str], None]
+
+
+def run(settings: Settings, topics: Mapping[str, str], joins: Mapping[str, str], *, wait: bool, show: Show) -> str:
+    """Sends the control message and returns what is to be said at the end; a LiveboardError if it came to nothing.
+
+    What is not named stays as it is. A join named "" is the board's first.
+    """
+    bootstrap = address.reachable(address.bootstrap(settings))
+    client_config = security.librdkafka(settings.kafka, bootstrap)
+    with StatusReader(client_config) as reader:
+        message = _message(settings, _current(reader, settings), topics, joins)
+        place = _send(client_config, settings.control.topic, message)
+        if not wait:
+            return f"sent as message {place} of {settings.control.topic}: {message.decode()}"
+        with ChangelogReader(client_config, [CONTROL_CHANGELOG]) as verdicts:
+            return _await(reader, verdicts, place, show)
+
+
+def _current(reader: StatusReader, settings: Settings) -> Wiring:
+    """What the board is or is about to be; as configured while no orchestrator has said anything."""
+    kept = reader.look(_STATUS_PATIENCE_S)
+    wiring = target(kept.status if kept else BoardStatus(sources=()), settings.board)
+    return wiring if fits(settings.board, wiring) else configured(settings.board)
+
+
+def _message(settings: Settings, current: Wiring, topics: Mapping[str, str], joins: Mapping[str, str]) -> bytes:
+    first = next(iter(settings.board.joins), "")
+    named = {name or first: how for name, how in joins.items()}
+    document = {"topics": {**current.topics, **topics}, "joins": {**current.joins, **named}}
+    wiring = judge(orjson.dumps(document), settings.board, settings.control.topic)
+    return orjson.dumps({"topics": wiring.topics, "joins": wiring.joins})
+
+
+def _send(client_config: Mapping[str, str], topic: str, message: bytes) -> str:
+    """Writes the message; returns its place, partition-offset."""
+    Admin(client_config).require([topic])
+    places: list[str] = []
+    errors: list[str] = []
+
+    def delivered(error: object, sent: Message) -> None:
+        if error:
+            errors.append(str(error))
+        else:
+            places.append(f"{sent.partition()}-{sent.offset()}")
+
+    producer = Producer({**client_config, "log_level": 0})
+    try:
+        producer.produce(topic, message, on_delivery=delivered)
+        producer.flush(_SEND_TIMEOUT_S)
+    except KafkaException as error:
+        errors.append(str(error))
+    if not places:
+        raise LiveboardError(f"cannot write to the control topic {topic!r}: {'; '.join(errors) or 'no answer'}")
+    return places[0]
+
+
+def _await(reader: StatusReader, verdicts: ChangelogReader, place: str, show: Show) -> str:
+    """Follows the message through its verdicts and shows the board's progress meanwhile."""
+    heard, started = False, time.monotonic()
+    while True:
+        for change in verdicts.read(_POLL_S):
+            if change.key.decode() != place or not change.value:
+                continue
+            heard = True
+            _, _, _, verdict, reason, _ = decode_row(change.value, CONTROL_COLUMNS)
+            match verdict:
+                case "applied":
+                    return "the board is live with the new wiring"
+                case "ignored":
+                    return f"nothing to do: {reason}"
+                case "rejected" | "failed" | "superseded":
+                    raise LiveboardError(f"the control message was {verdict}: {reason}")
+        kept = reader.look()
+        if heard and kept and kept.status.message:
+            show(kept.status.message)
+        elif not heard and time.monotonic() - started > _ORCHESTRATOR_PATIENCE_S:
+            show("waiting for a pipeline that reads the control topic")
