@@ -1,0 +1,215 @@
+"""B12 to B18 on a real broker and real Spark: swaps, refusals, bursts, failures, and what is left of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from harness import PATIENCE_S
+from swapping import CONTROL_TOPIC, Swapping, swapping, wiring
+
+from liveboard.contract.status import Phase, State
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+REJECTED = {
+    b"{": "expected a JSON object, found {",
+    b'{"usersTopic":"users1"}': "accountsTopic: expected a topic name, found nothing",
+    b'{"usersTopic":" ","accountsTopic":"accounts1"}': "usersTopic: expected a topic name",
+    b'{"usersTopic":"users1","accountsTopic":"accounts1","joinType":"outer"}': "joinType: expected left, inner or asof",
+    b'{"usersTopic":"users1","accountsTopic":"none"}': "expected the Kafka topics ['none']",
+}
+
+
+def test_a_board_through_its_swaps(tmp_path: Path) -> None:
+    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="keep") as board:
+        board.start()
+
+        # B14, B18: without a control message, the configured topics.
+        first = board.wait_until_live(wiring(0))
+        lines = board.pipeline.said().splitlines()
+        ready = lines.index("[orchestrator] ready")
+        assert lines[ready + 1] == f"[orchestrator] control listener on '{CONTROL_TOPIC}'"
+        assert "[orchestrator] topics set users='users' accounts='accounts' join='left'" in lines
+        board.expect_oracle(first)
+
+        # B15, B16, B18: a swap; both generations go on.
+        place = board.ask(wiring(1, "inner"))
+        second = board.wait_until_live(wiring(1, "inner"))
+        assert board.verdicts()[place] == ("applied", None)
+        said = board.pipeline.said()
+        assert "[orchestrator] applying control: users='users1', accounts='accounts1', join='inner'\n" in said
+        assert "[orchestrator] topics set users='users1' accounts='accounts1' join='inner'\n" in said
+        assert board.states() == {first: "retiring", second: "live"}
+        for number in (0, 1):
+            board.fill(number)
+        board.expect_oracle(first)
+        board.expect_oracle(second)
+
+        # B13: the live wiring again, and messages that cannot be followed.
+        before = board.status()
+        places = {board.ask(value): reason for value, reason in REJECTED.items()}
+        again = board.ask({"usersTopic": " users1", "accountsTopic": "accounts1", "joinType": " INNER join"})
+        board.wait_for(lambda status: status.control["0"] > int(again.split("-")[1]))
+        assert board.verdicts()[again] == ("ignored", "this wiring is live already")
+        for place, reason in places.items():
+            verdict, why = board.verdicts()[place]
+            assert verdict == "rejected"
+            assert why
+            assert why.startswith(reason)
+            assert board.pipeline.said().count(f"[orchestrator] rejected control message {place}: {why}\n") == 1
+        assert board.status().generations == before.generations
+        assert board.status().last_applied == before.last_applied
+
+        # B16: swapping back takes up the generation that is still there.
+        board.ask(wiring(0))
+        assert board.wait_until_live(wiring(0)) == first
+        assert board.states() == {first: "live", second: "retiring"}
+        assert board.status().last_applied != before.last_applied
+
+        # B15: a burst ends on its last message and builds at most two of them.
+        newest = board.status().newest
+        burst = [board.ask(wiring(1 + n % 2, ["left", "asof"][n // 2 % 2])) for n in range(19)]
+        last = board.ask({"topics": {"users": "users2", "accounts": "accounts2"}, "joins": {"user_account": "inner"}})
+        expected = wiring(2)
+        expected.joins["user_account"] = "inner"  # type: ignore[index]
+        third = board.wait_until_live(expected)
+        assert board.status().newest <= newest + 2
+        assert board.verdicts()[last] == ("applied", None)
+        assert {board.verdicts()[place][0] for place in burst[:-1]} <= {"superseded"}
+        board.expect_oracle(third)
+
+        # A build that fails changes nothing, says why, and the next message works.
+        states = board.states()
+        number = board.status().newest + 1
+        obstacle = board.pipeline.storage / "pipeline" / f"g{number}"
+        obstacle.write_text("in the way")
+        place = board.ask(wiring(1))
+        status = board.wait_for(lambda status: status.newest == number and len(status.generations) == len(states))
+        assert board.states() == states
+        assert status.live == third
+        assert status.phase is Phase.LIVE
+        assert status.message.startswith(f"g{number} could not be built: ")
+        assert board.verdicts()[place] == ("failed", status.message)
+        obstacle.unlink()
+        board.ask(wiring(1))
+        fourth = board.wait_until_live(wiring(1))
+        board.expect_oracle(fourth)
+        board.expect_oracle(third)
+
+        board.expect_last_applied_only_changed_by_swaps()
+        board.expect_complete_since_the_switch()
+        board.expect_nothing_left_behind()
+
+        _a_second_one_is_refused(board)
+        _the_command_waits_for_its_end(board)
+
+        board.pipeline.stop()
+        assert board.pipeline.said().count("Traceback") == 0
+
+
+def _a_second_one_is_refused(board: Swapping) -> None:
+    done = _liveboard(board, "pipeline")
+    assert done.returncode == 1
+    assert "is in use by another pipeline" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def _the_command_waits_for_its_end(board: Swapping) -> None:
+    done = _liveboard(board, "swap", "--users", "users2", "--accounts", "accounts2", "--join", "asof", "--wait")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("the board is live with the new wiring\n")
+    assert board.status().generations[board.status().live or ""].wiring == wiring(2, "asof")
+    done = _liveboard(board, "swap", "--join", "asof", "--wait")
+    assert (done.returncode, done.stdout) == (0, "nothing to do: this wiring is live already\n")
+    done = _liveboard(board, "swap", "--users", "none", "--wait")
+    assert done.returncode == 1
+    assert done.stderr.startswith("liveboard: the control message was rejected: expected the Kafka topics ['none']")
+    done = _liveboard(board, "swap", "--topic", "user=users1")
+    assert done.returncode == 1
+    assert 'topics: expected one of users, accounts, found "user", did you mean users?' in done.stderr
+
+
+def _liveboard(board: Swapping, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "liveboard", *command],
+        env=board.pipeline.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+
+def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_same(tmp_path: Path) -> None:
+    with swapping(tmp_path, LIVEBOARD_BOARD_SOURCES_USERS_TOPIC="later", LIVEBOARD_CONTROL_RETIRE_AFTER="0 s") as board:
+        board.start()
+        status = board.wait_for(lambda status: status.phase is Phase.WAITING)
+        assert status.message == "waiting for the topics later, which do not exist yet"
+        assert status.live is None
+
+        board.ask(wiring(1))
+        board.expect_oracle(board.wait_until_live(wiring(1)))
+
+        # Without a control message that counts, the configured topics; B16: what is retired leaves nothing.
+        board.ask({"usersTopic": "users2", "accountsTopic": "accounts2"})
+        live = board.wait_until_live(wiring(2))
+        board.wait_for(lambda status: list(status.generations) == [live])
+        board.expect_nothing_left_behind()
+        board.pipeline.stop()
+
+
+def test_b14_the_board_starts_by_itself_when_its_topics_appear(tmp_path: Path) -> None:
+    with swapping(tmp_path) as board:
+        board.admin.delete(["users"])
+        board.start()
+        board.wait_for(lambda status: status.phase is Phase.WAITING)
+        board.fill(0)
+        board.expect_oracle(board.wait_until_live(wiring(0)))
+        board.pipeline.stop()
+
+
+def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    with swapping(tmp_path) as board:
+        board.fill(1, 200_000)
+        board.start()
+        first = board.wait_until_live(wiring(0))
+        with _load(board, 0), _load(board, 1):
+            board.ask(wiring(1))
+            building = board.wait_for(lambda status: any(r.progress for r in status.generations.values()))
+            assert building.live == first
+            second = board.wait_until_live(wiring(1))
+            time.sleep(1)
+        board.expect_oracle(first)
+        board.expect_oracle(second)
+        records = [status.generations[second] for status in board.history() if second in status.generations]
+        shown = [record.progress for record in records if record.progress]
+        assert all(progress.total >= 200_000 for progress in shown)
+        assert [progress.rows for progress in shown] == sorted(progress.rows for progress in shown)
+        assert any(0 < progress.percent < 100 for progress in shown)
+        assert all(status.live for status in board.history() if status.newest > 1)
+        assert State.LIVE in {record.state for record in board.status().generations.values()}
+        board.pipeline.stop()
+
+
+@contextmanager
+def _load(board: Swapping, number: int) -> Iterator[None]:
+    """About 500 events a second for the topics of a wiring."""
+    stopping = threading.Event()
+
+    def run() -> None:
+        while not stopping.wait(0.2):
+            board.fill(number, 100)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()

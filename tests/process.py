@@ -1,0 +1,94 @@
+"""`liveboard pipeline` as a process of its own, to be watched, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+from harness import PATIENCE_S, until
+
+from liveboard.config import Board
+
+
+class Pipeline:
+    """A running pipeline with a storage directory of its own."""
+
+    def __init__(self, bootstrap: str, board: Board, directory: Path, **environment: str) -> None:
+        self.storage = directory / "storage"
+        self._log = directory / "pipeline.out"
+        self._log.touch()
+        self.environment = {
+            **os.environ,
+            "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
+            "LIVEBOARD_STORAGE_DIR": str(self.storage),
+            "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
+            "LIVEBOARD_BOARD": _toml(board),
+            **environment,
+        }
+        self.start()
+
+    def start(self) -> None:
+        """Starts it; it need not be ready when this returns."""
+        self._said = self._log.stat().st_size
+        with self._log.open("ab") as log:
+            self._process = psutil.Popen(
+                [sys.executable, "-m", "liveboard", "pipeline"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def said(self) -> str:
+        """What it has printed since its start."""
+        return self._log.read_bytes()[self._said :].decode()
+
+    def wait_for(self, *words: str) -> None:
+        """Waits until it has said one of these."""
+        until(lambda: any(word in self.said() for word in words) or self._ended(), " or ".join(words))
+
+    def wait_until_live(self) -> None:
+        """Waits until the tables follow the topics."""
+        self.wait_for("topics set ", " is live")
+
+    def _ended(self) -> bool:
+        assert self._process.poll() is None, f"it ended: {self.said()}"
+        return False
+
+    def kill(self, what: str) -> None:
+        """kill -9 of the Python process or of the JVM; both are gone when this returns."""
+        family = [self._process, *self._process.children(recursive=True)]
+        victims = [process for process in family if what in process.name()] or [self._process]
+        for victim in victims:
+            victim.kill()
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
+        assert alive == [], f"left behind after kill -9 of {what}"
+
+    def close(self) -> None:
+        """Leaves nothing running, also after a test that failed."""
+        if self._process.is_running():
+            self.kill("python")
+
+    def stop(self) -> None:
+        """A clean stop that leaves no process behind."""
+        family = [self._process, *self._process.children(recursive=True)]
+        self._process.send_signal(signal.SIGTERM)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
+        assert alive == []
+        assert self._process.returncode == 0, self.said()
+
+
+def _toml(board: Board) -> str:
+    tables = [("sources", name, source) for name, source in board.sources.items()]
+    tables += [("joins", name, join) for name, join in board.joins.items()]  # type: ignore[misc]
+    lines = []
+    for kind, name, table in tables:
+        lines.append(f"[{kind}.{name}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in asdict(table).items() if key != "name"]
+    return "\n".join(lines)

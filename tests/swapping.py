@@ -1,0 +1,173 @@
+"""A board under an orchestrator: ask for wirings, see what becomes of them, compare everything with the oracle."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import boards
+import orjson
+from boards import FIRST_MS
+from confluent_kafka import Producer
+from harness import PATIENCE_S, Bench, Event, Topics, until
+from process import Pipeline
+
+from liveboard.contract.changelog import decode_row
+from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic, parse_changelog_topic
+from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, State, Wiring, decode_status
+from liveboard.kafka.admin import Admin
+from liveboard.kafka.broker import Broker
+from liveboard.orchestrator.generations import configured, wired
+
+CONTROL_TOPIC = "liveboard-control"
+BOARD = boards.default_board()
+
+
+def wiring(number: int, join: str = "left") -> Wiring:
+    """The default board on the topics users<number> and accounts<number>; 0 is the configured one."""
+    suffix = str(number or "")
+    topics = {source: f"{source}{suffix}" for source in ("users", "accounts")}
+    return Wiring(topics, {"final_ui": join, "user_account": "asof"})
+
+
+class Swapping:
+    """A broker with topics for a few wirings, and a pipeline."""
+
+    def __init__(self, bootstrap: str, directory: Path, **environment: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = Admin({"bootstrap.servers": bootstrap})
+        self.topics = Topics(bootstrap)
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+        self._start: Callable[[], Pipeline] = lambda: Pipeline(bootstrap, BOARD, directory, **environment)
+
+    def start(self) -> None:
+        """Starts the pipeline for the first time."""
+        self.pipeline = self._start()
+
+    def fill(self, number: int, events: int = 100) -> None:
+        """Creates the topics of a wiring if need be and gives them more events."""
+        bench = self.bench(wiring(number), "g0")
+        self.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
+        random = Random(f"{number} {events} {time.time_ns()}")
+        # Few records per key, however many there are: their cost grows with the records of the key.
+        keys = max(200, events // 4)
+        bench.produce(_event(random, keys) for _ in range(events))
+        bench.close()
+
+    def ask(self, document: Any) -> str:
+        """Sends a control message: a wiring, bytes, or something that becomes JSON; returns its place."""
+        if isinstance(document, Wiring):
+            join = document.joins["final_ui"]
+            topics = {f"{source}Topic": topic for source, topic in document.topics.items()}
+            document = {**topics, "joinType": join}
+        value = document if isinstance(document, bytes | None) else json.dumps(document).encode()
+        places: list[str] = []
+        self._producer.produce(
+            CONTROL_TOPIC, value, on_delivery=lambda _, sent: places.append(f"{sent.partition()}-{sent.offset()}")
+        )
+        assert self._producer.flush(PATIENCE_S) == 0
+        return places[0]
+
+    def history(self) -> list[BoardStatus]:
+        """Every document that was ever put on record."""
+        if STATUS_TOPIC not in self.admin.partitions():
+            return []
+        return [decode_status(message.value()) for message in self.topics.messages(STATUS_TOPIC)]
+
+    def status(self) -> BoardStatus:
+        """The newest document."""
+        return self.history()[-1]
+
+    def states(self) -> dict[str, str]:
+        """Every generation on record."""
+        return {name: str(record.state) for name, record in self.status().generations.items()}
+
+    def verdicts(self) -> dict[str, tuple[str, str | None]]:
+        """What became of every control message."""
+        rows = {
+            message.key().decode(): decode_row(message.value(), CONTROL_COLUMNS)
+            for message in self.topics.messages(CONTROL_CHANGELOG)
+        }
+        assert all(key == f"{row[0]}-{row[1]}" for key, row in rows.items())
+        return {key: (str(row[3]), None if row[4] is None else str(row[4])) for key, row in rows.items()}
+
+    def wait_for(self, condition: Callable[[BoardStatus], object]) -> BoardStatus:
+        """Waits until a document that fulfils the condition is the newest."""
+        until(
+            lambda: self.history() and condition(self.status()), "a status; the pipeline said " + self.pipeline.said()
+        )
+        return self.status()
+
+    def wait_until_live(self, expected: Wiring) -> str:
+        """Waits until the wiring is live and nothing is being done; returns its generation."""
+
+        def settled(status: BoardStatus) -> bool:
+            live = status.generations.get(status.live or "")
+            return bool(live and live.wiring == expected and not status.request and status.phase == "live")
+
+        return str(self.wait_for(settled).live)
+
+    def bench(self, of: Wiring, generation: str) -> Bench:
+        """Access to the topics of a wiring and the tables of a generation."""
+        return Bench(self.bootstrap, wired(BOARD, of), generation)
+
+    def expect_oracle(self, generation: str) -> None:
+        """Waits until every table of the generation is what the oracle says."""
+        with closing(self.bench(self.status().generations[generation].wiring, generation)) as bench:
+            bench.expect_oracle()
+
+    def expect_complete_since_the_switch(self) -> None:
+        """Every generation that has become live had all rows up to the offsets that its switch named."""
+        for status in self.history():
+            if status.live and status.generations[status.live].state is State.LIVE:
+                complete_at = status.generations[status.live].complete_at
+                assert complete_at.keys() == status.generations[status.live].tables.keys()
+
+    def expect_nothing_left_behind(self) -> None:
+        """The topics and directories that exist are those of the generations on record."""
+        status = self.status()
+        changelogs = {changelog_topic(name, t) for name, record in status.generations.items() for t in record.tables}
+        found = {topic for topic in self.admin.partitions() if topic.startswith("liveboard.")}
+        assert found == changelogs | {STATUS_TOPIC, CONTROL_CHANGELOG}
+        assert all(parse_changelog_topic(topic) for topic in changelogs)
+        directories = {path.name for path in (self.pipeline.storage / "pipeline").iterdir() if path.is_dir()}
+        assert directories == {*status.generations, "tmp"}
+
+    def expect_last_applied_only_changed_by_swaps(self) -> None:
+        """B17, over every document that was ever put on record."""
+        before: tuple[str | None, Wiring | None] = (None, None)
+        for status in self.history():
+            live = status.generations.get(status.live or "")
+            now = (status.last_applied, live.wiring if live else None)
+            assert (now[0] == before[0]) == (now[1] == before[1]), (before, now)
+            before = now
+
+
+def _event(random: Random, keys: int) -> Event:
+    source = random.choice(["users", "accounts"])
+    value = {"userId": f"u{random.randrange(keys)}", "name": f"n{random.randrange(9)}", "balance": random.randrange(9)}
+    document = b"broken" if random.random() < 0.01 else orjson.dumps(value)
+    return Event(source, document, FIRST_MS + random.randrange(5_000), random.randrange(2))
+
+
+@contextmanager
+def swapping(directory: Path, **environment: str) -> Iterator[Swapping]:
+    """A broker of its own, with the configured topics and those of wirings 1 and 2; the pipeline is not started yet."""
+    with Broker(directory / "kafka") as broker:
+        board = Swapping(broker.bootstrap_servers, directory, **environment)
+        for number in range(3):
+            board.fill(number)
+        try:
+            yield board
+        finally:
+            board.topics.close()
+            if hasattr(board, "pipeline"):
+                board.pipeline.close()
+
+
+assert configured(BOARD) == wiring(0)
