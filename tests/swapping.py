@@ -42,6 +42,7 @@ class Swapping:
         self.bootstrap = bootstrap
         self.admin = Admin({"bootstrap.servers": bootstrap})
         self.topics = Topics(bootstrap)
+        self._history: list[BoardStatus] = []
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
         self._start: Callable[[], Pipeline] = lambda: Pipeline(bootstrap, BOARD, directory, **environment)
 
@@ -75,9 +76,11 @@ class Swapping:
 
     def history(self) -> list[BoardStatus]:
         """Every document that was ever put on record."""
-        if STATUS_TOPIC not in self.admin.partitions():
+        if not self._history and STATUS_TOPIC not in self.admin.partitions():
             return []
-        return [decode_status(message.value()) for message in self.topics.messages(STATUS_TOPIC)]
+        messages = self.topics.messages(STATUS_TOPIC)
+        self._history += [decode_status(message.value()) for message in messages[len(self._history) :]]
+        return self._history
 
     def status(self) -> BoardStatus:
         """The newest document."""

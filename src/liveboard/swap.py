@@ -93,6 +93,7 @@ def _await(reader: StatusReader, verdicts: ChangelogReader, place: str, show: Sh
             _, _, _, verdict, reason, _ = decode_row(change.value, CONTROL_COLUMNS)
             match verdict:
                 case "applied":
+                    _await_switch(reader, place)
                     return "the board is live with the new wiring"
                 case "ignored":
                     return f"nothing to do: {reason}"
@@ -103,3 +104,10 @@ def _await(reader: StatusReader, verdicts: ChangelogReader, place: str, show: Sh
             show(kept.status.message)
         elif not heard and time.monotonic() - started > _ORCHESTRATOR_PATIENCE_S:
             show("waiting for a pipeline that reads the control topic")
+
+
+def _await_switch(reader: StatusReader, place: str) -> None:
+    """The verdict comes just before the switch; returns when readers see the switch."""
+    while (kept := reader.look(_POLL_S)) and (request := kept.status.request):
+        if f"{request.partition}-{request.offset}" != place:
+            return

@@ -147,30 +147,24 @@ def _liveboard(board: Swapping, *command: str) -> subprocess.CompletedProcess[st
 
 
 def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_same(tmp_path: Path) -> None:
-    with swapping(tmp_path, LIVEBOARD_BOARD_SOURCES_USERS_TOPIC="later", LIVEBOARD_CONTROL_RETIRE_AFTER="0 s") as board:
-        board.start()
-        status = board.wait_for(lambda status: status.phase is Phase.WAITING)
-        assert status.message == "waiting for the topics later, which do not exist yet"
-        assert status.live is None
-
-        board.ask(wiring(1))
-        board.expect_oracle(board.wait_until_live(wiring(1)))
-
-        # Without a control message that counts, the configured topics; B16: what is retired leaves nothing.
-        board.ask({"usersTopic": "users2", "accountsTopic": "accounts2"})
-        live = board.wait_until_live(wiring(2))
-        board.wait_for(lambda status: list(status.generations) == [live])
-        board.expect_nothing_left_behind()
-        board.pipeline.stop()
-
-
-def test_b14_the_board_starts_by_itself_when_its_topics_appear(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="0 s") as board:
         board.admin.delete(["users"])
         board.start()
-        board.wait_for(lambda status: status.phase is Phase.WAITING)
+        status = board.wait_for(lambda status: status.phase is Phase.WAITING)
+        assert status.message == "waiting for the topics users, which do not exist yet"
+        assert status.live is None
+
+        bad = board.ask(b"nonsense")
+        board.wait_for(lambda status: status.control)
+        assert board.verdicts()[bad][0] == "rejected"
         board.fill(0)
         board.expect_oracle(board.wait_until_live(wiring(0)))
+
+        # B16: what is retired leaves nothing.
+        board.ask(wiring(1))
+        live = board.wait_until_live(wiring(1))
+        board.wait_for(lambda status: list(status.generations) == [live])
+        board.expect_nothing_left_behind()
         board.pipeline.stop()
 
 

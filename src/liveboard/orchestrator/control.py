@@ -15,12 +15,13 @@ Both name the topics of all sources. Fields that are not known are ignored.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from liveboard.config import Board
 from liveboard.config_document import nearest
@@ -28,11 +29,14 @@ from liveboard.config_values import TOPIC
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.status import Wiring
 from liveboard.errors import LiveboardError
+from liveboard.kafka.admin import Admin
 from liveboard.kafka.reader import consumer_config
 
 JOIN_KINDS = ("left", "inner", "asof")
 _DEFAULT_KIND = "left"
 _BATCH = 1_000
+_PATIENCE_S = 30.0
+_WAIT_S = 0.1
 _SHOWN_CHARACTERS = 100
 
 
@@ -45,6 +49,11 @@ class Message(NamedTuple):
     value: bytes | None
 
     @property
+    def place(self) -> str:
+        """Where it is in the topic, partition-offset: its name for people and its key in the table control_raw."""
+        return f"{self.partition}-{self.offset}"
+
+    @property
     def text(self) -> str | None:
         """The value as people may read it, whatever its bytes are."""
         return None if self.value is None else self.value.decode(errors="replace")
@@ -53,22 +62,35 @@ class Message(NamedTuple):
 class ControlTopic:
     """Reads the control topic from the given offsets, or from its beginning; belongs to no consumer group."""
 
-    def __init__(self, client_config: Mapping[str, str], topic: str, begin: Mapping[str, int], partitions: int) -> None:
+    def __init__(self, client_config: Mapping[str, str], topic: str, begin: Mapping[str, int], admin: Admin) -> None:
+        self.topic = topic
         self._config = consumer_config(client_config)
-        self._places = [
-            TopicPartition(topic, partition, begin.get(str(partition), OFFSET_BEGINNING))
-            for partition in range(partitions)
-        ]
+        self._begin = begin
+        self._admin = admin
 
     def __enter__(self) -> Self:
+        partitions = self._admin.require([self.topic])
+        first = self._admin.offsets(partitions, "earliest")[self.topic]
+        self._end = self._admin.offsets(partitions, "latest")[self.topic]
+        self._next = {at: max(self._begin.get(at, 0), offset) for at, offset in first.items()}
         self._consumer = Consumer(self._config)
-        self._consumer.assign(self._places)
+        self._consumer.assign([TopicPartition(self.topic, int(at), offset) for at, offset in self._next.items()])
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._consumer.close()
+
+    def backlog(self) -> list[Message]:
+        """All that the topic held when it was opened, oldest first."""
+        messages: list[Message] = []
+        deadline = time.monotonic() + _PATIENCE_S
+        while any(self._next[at] < end for at, end in self._end.items()):
+            if time.monotonic() > deadline:
+                raise LiveboardError(f"control.topic: cannot read {self.topic!r} to its end at {self._end}")
+            messages += self.read(_WAIT_S)
+        return sorted(messages, key=_age)
 
     def read(self, timeout_s: float) -> list[Message]:
         """What has come, oldest first; empty when nothing comes within the timeout."""
@@ -79,7 +101,12 @@ class ControlTopic:
         read = [
             Message(m.partition() or 0, m.offset() or 0, timestamp_text(m.timestamp()[1]), m.value()) for m in found
         ]
-        return sorted(read, key=lambda message: (message.ts, message.partition, message.offset))
+        self._next |= {str(message.partition): message.offset + 1 for message in read}
+        return sorted(read, key=_age)
+
+
+def _age(message: Message) -> tuple[str, int, int]:
+    return message.ts, message.partition, message.offset
 
 
 def judge(value: bytes | None, board: Board, control_topic: str) -> Wiring:

@@ -9,9 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace as changed
+
 from liveboard.config import Board, Settings
 from liveboard.contract.names import changelog_topic, generation_number, parse_changelog_topic
-from liveboard.contract.status import BoardStatus, State
+from liveboard.contract.status import BoardStatus, Phase, State
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.generations import fits
 from liveboard.pipeline import session
@@ -53,9 +55,18 @@ def usable(status: BoardStatus, board: Board, current: Mapping[str, Any], admin:
     }
 
 
-def newest_number(status: BoardStatus, admin: Admin, directory: Path) -> int:
-    """The highest number that any generation has had, as far as anything tells."""
-    return max([status.newest, *map(generation_number, _in_kafka(admin) | _on_disk(directory).keys())])
+def taken_up(status: BoardStatus, board: Board, admin: Admin, directory: Path) -> BoardStatus:
+    """The document to go on with: what was asked for only as far as it is of this board."""
+    numbers = map(generation_number, _in_kafka(admin) | _on_disk(directory).keys())
+    return changed(
+        status,
+        sources=tuple(board.sources),
+        newest=max([status.newest, *numbers]),
+        applied=status.applied if status.applied and fits(board, status.applied) else None,
+        request=status.request if status.request and fits(board, status.request.wiring) else None,
+        phase=Phase.STARTING,
+        message="",
+    )
 
 
 def sweep(status: BoardStatus, admin: Admin, directory: Path) -> None:

@@ -16,7 +16,7 @@ from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status
 from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin, total
 from liveboard.kafka.reader import ChangelogReader
-from liveboard.orchestrator.control import Message
+from liveboard.orchestrator.hearing import Verdict
 
 _PATIENCE_S = 30.0
 _FLUSH_S = 0.2
@@ -60,10 +60,11 @@ class Record:
         self._producer.produce(STATUS_TOPIC, status.encode(), STATUS_KEY)
         self._flush()
 
-    def keep_verdict(self, message: Message, verdict: str, reason: str = "") -> None:
+    def keep_verdict(self, verdict: Verdict) -> None:
         """Publishes what became of a control message, as its row of the table control_raw."""
-        row = [message.partition, message.offset, message.text, verdict, reason or None, message.ts]
-        self._producer.produce(CONTROL_CHANGELOG, orjson.dumps(row), f"{message.partition}-{message.offset}")
+        message = verdict.message
+        row = [message.partition, message.offset, message.text, verdict.word, verdict.reason or None, message.ts]
+        self._producer.produce(CONTROL_CHANGELOG, orjson.dumps(row), message.place)
         self._flush()
 
     def _flush(self) -> None:

@@ -1,0 +1,87 @@
+"""The queries of all generations in this process, kept running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from liveboard.orchestrator.backoff import Backoff
+from liveboard.pipeline.generation import Generation, one_line
+
+SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
+
+
+class Running:
+    """Generations by name. Those that follow are started again when they die, ever less eagerly."""
+
+    def __init__(self, make: Callable[[str], Generation], log: Callable[[str], None]) -> None:
+        self._make = make
+        self._log = log
+        self._generations: dict[str, Generation] = {}
+        self._following: set[str] = set()
+        self._down: dict[str, str] = {}
+        self._backoffs: dict[str, Backoff] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._generations
+
+    def __getitem__(self, name: str) -> Generation:
+        if name not in self._generations:
+            self._generations[name] = self._make(name)
+        return self._generations[name]
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return list(self._generations)
+
+    def problem(self, name: str) -> str:
+        """Why the generation's tables stand still; empty while they do not."""
+        return self._down.get(name, "")
+
+    def follow(self, name: str) -> None:
+        """Has the generation follow its topics from now on."""
+        self._following.add(name)
+        try:
+            self[name].follow()
+        except SPARK_ERRORS as error:
+            self._note_down(name, reason(error))
+        else:
+            self._down.pop(name, None)
+
+    def heal(self) -> None:
+        """Starts again what has died, once it has waited long enough."""
+        for name in self._following:
+            failures = {} if name in self._down else self[name].failures()
+            if failures:
+                self._note_down(name, "; ".join(f"the {query} query failed: {why}" for query, why in failures.items()))
+            elif name in self._down and self._backoffs[name].over:
+                self.follow(name)
+
+    def drop(self, name: str) -> None:
+        """Stops the generation, if it is there, and forgets it."""
+        if name in self._generations:
+            self._generations.pop(name).stop()
+        self._following.discard(name)
+        self._down.pop(name, None)
+        self._backoffs.pop(name, None)
+
+    def stop(self) -> None:
+        """Stops all of them."""
+        for generation in self._generations.values():
+            generation.stop()
+
+    def _note_down(self, name: str, why: str) -> None:
+        pause = self._backoffs.setdefault(name, Backoff()).failed()
+        self._down[name] = f"{name} starts again in {pause:.0f} s: {why}"
+        self._log(self._down[name])
+
+
+def reason(error: Exception) -> str:
+    """What an error of Spark, Kafka or the disk says, in one line."""
+    if isinstance(error, PySparkException):
+        return one_line(error)
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return " ".join(text.split())[:500]
