@@ -18,10 +18,9 @@ def json_value(value: Expr, type_: str) -> Expr:
     """The JSON text of `value`, of one of the contract's types; never SQL null."""
     match type_:
         case "string":
-            # The only native function that escapes JSON strings writes whole documents: unwrap it.
-            document = F.to_json(F.array(value))
-            text = F.substring(document, F.lit(2), F.length(document) - 2)
-            return F.when(value.isNull(), "null").otherwise(text)
+            # The only native function that escapes JSON strings writes whole documents: `["Ada"]`, `[null]`. Trimming
+            # names the document once, so that it is written once; the quotes keep the text's own brackets.
+            return F.btrim(F.to_json(F.array(value)), F.lit("[]"))
         case "bigint":
             exact = value.between(-_LARGEST_EXACT, _LARGEST_EXACT)
             number = value.cast("string")

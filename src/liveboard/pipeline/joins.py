@@ -105,7 +105,8 @@ def remember(records: DataFrame) -> DataFrame:
     Takes columns `group`, `key`, `shard`, `side` ("a" or "b"), `only_newest` and `record`.
     """
     is_a, keep_all = F.col("side") == "a", ~F.col("only_newest")
-    return records.groupBy("group", "key", "shard").agg(
+    # The key first: builds sort, and Spark compares the first bytes of the first column before it looks at whole rows.
+    return records.groupBy("key", "shard", "group").agg(
         F.collect_list(F.when(is_a, F.col("record"))).alias("a_records"),
         F.collect_list(F.when(~is_a & keep_all, F.col("record"))).alias("b_records"),
         F.max(F.when(~is_a & ~keep_all, F.col("record"))).alias("b_newest"),

@@ -46,8 +46,9 @@ def parse(records: DataFrame, sources: Sequence[Source]) -> DataFrame:
         *[_typed(source).alias(row_column(source)) for source in sources],
     )
     seen = typed.withColumns({_seen_column(source): _seen(source) for source in sources})
-    judged = seen.withColumn("reason", F.coalesce(*[F.when(_from(s), _reason(s)) for s in sources]))
-    return judged.withColumns({row_column(source): _row(source) for source in sources})
+    # Both are made from the same rules; a query that asks for rows alone does not pay for the words.
+    reason = F.coalesce(*[F.when(_from(source), _reason(source)) for source in sources])
+    return seen.withColumns({"reason": reason, **{row_column(source): _row(source) for source in sources}})
 
 
 def row_column(source: Source) -> str:
@@ -97,24 +98,29 @@ def _corrupt(source: Source) -> Expr:
     return F.col(row_column(source))["corrupt"].isNotNull()
 
 
-def _reason(source: Source) -> Expr:
-    """Why the record is refused, or null."""
+def _rules(source: Source) -> list[tuple[Expr, Expr]]:
+    """What makes a record refused, in the order of asking, and what is then said."""
     document = F.col(row_column(source))
     size, limit = F.octet_length("value"), source.max_value_bytes
-    refused = (
-        F.when(F.col("value").isNull(), None)
-        .when(size > limit, F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size))
-        .when(document.isNull(), "value: expected UTF-8 text, found bytes that are not")
-        .when(
+    rules = [
+        (size > limit, F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size)),
+        (document.isNull(), F.lit("value: expected UTF-8 text, found bytes that are not")),
+        (
             document["row"].isNull() | document["end"].isNull(),
             F.concat(F.lit("value: expected a JSON object, found "), _shown(_text())),
-        )
-    )
+        ),
+    ]
     if source.on_error == "null":
-        return refused
-    wrong_fields = [_field_reason(source, column) for column in source.columns]
-    repeated = F.when(_corrupt(source), "value: expected every field once, found one repeated")
-    return refused.when(F.col(_seen_column(source)).isNotNull(), F.coalesce(*wrong_fields, repeated))
+        return rules
+    doubtful = F.col(_seen_column(source)).isNotNull()
+    wrong_fields = [(doubtful & _wrong(source, column), _field_message(source, column)) for column in source.columns]
+    repeated = (_corrupt(source), F.lit("value: expected every field once, found one repeated"))
+    return [*rules, *wrong_fields, repeated]
+
+
+def _reason(source: Source) -> Expr:
+    """Why the record is refused, or null."""
+    return F.when(F.col("value").isNotNull(), F.coalesce(*[F.when(broken, why) for broken, why in _rules(source)]))
 
 
 def _odd(source: Source, column: Column) -> Expr:
@@ -132,12 +138,11 @@ def _odd(source: Source, column: Column) -> Expr:
     return F.coalesce(odd, F.lit(False))
 
 
-def _field_reason(source: Source, column: Column) -> Expr:
+def _field_message(source: Source, column: Column) -> Expr:
     variant = F.col(_seen_column(source))["row"][column.name]
     kind = F.lower(F.regexp_extract(F.schema_of_variant(variant), "^[A-Z]+", 0))
     expected = F.lit(f"{column.name}: expected {column.type}, found ")
-    message = F.concat(expected, _shown(F.to_json(variant)), F.lit(" ("), kind, F.lit(")"))
-    return F.when(_wrong(source, column), message)
+    return F.concat(expected, _shown(F.to_json(variant)), F.lit(" ("), kind, F.lit(")"))
 
 
 def _wrong(source: Source, column: Column) -> Expr:
@@ -173,7 +178,8 @@ def _row(source: Source) -> Expr:
         elif source.on_error == "null" and column.type in ("string", "double"):
             value = F.when(~_wrong(source, column), value)
         values.append(value.alias(column.name))
-    return F.when(row.isNotNull() & F.col("reason").isNull(), F.struct(*values))
+    refused = reduce(or_, [broken for broken, _ in _rules(source)])
+    return F.when(row.isNotNull() & ~refused, F.struct(*values))
 
 
 def _converted(text: Expr, type_: str) -> Expr:

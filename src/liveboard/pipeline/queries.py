@@ -113,8 +113,9 @@ def _read(spark: SparkSession, wiring: Wiring, name: str, *, building: bool) -> 
         .option("failOnDataLoss", "false")
     )
     if building:
-        # Splits long partitions, so that one topic with one partition still keeps every core busy.
-        reader = reader.option("minPartitions", str(4 * (os.cpu_count() or 1)))
+        # Splits long partitions, so that one topic with one partition still keeps every core busy. Not into more:
+        # all the pieces are read at once, and their tasks would take the cores' caches from each other.
+        reader = reader.option("minPartitions", str(2 * (os.cpu_count() or 1)))
     return reader.load()
 
 

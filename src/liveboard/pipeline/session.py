@@ -42,6 +42,13 @@ _CONF = {
     "spark.sql.streaming.metricsEnabled": "false",
     # Remembering the Python line of every expression doubles the time it takes to put a query together.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # The default manager starts five processes (chmod, readlink) for every file that it writes to a local disk, and
+    # the queries stand still for that long at every checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    # Counting the keys costs a read for every write, and nobody asks for their number.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # Every checkpoint is a whole one; older ones only take disk.
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.driver.memory": "1g",
