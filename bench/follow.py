@@ -98,7 +98,7 @@ def _produce_history(stage: Stage, board: Board, accounts: int) -> None:
 
 def _burst(stage: Stage, run: Run, query: StreamingQuery, first: int, count: int) -> tuple[Burst, float]:
     """Feeds accounts, each of which is one row; returns the seconds until the last is in the changelog."""
-    load = Accounts(run.wiring.board.sources["accounts"].topic, stage.sizes.users)
+    load = Accounts(run.plan.board.sources["accounts"].topic, stage.sizes.users)
     end = run.end(_TABLE) + count
     producer = Helper("the producer", burst, stage.bootstrap, load, first, count)
     given = producer.result(PATIENCE_S, lambda: check_alive(query))

@@ -88,7 +88,7 @@ class _Feeder:
     def _feed_asof(self, load: HotAsof, first: int, count: int) -> tuple[float, float]:
         """The right rows count: an enriching event corrects the driving ones that were quicker."""
         table, timeout_s = "user_account", self.stage.sizes.hot_patience_s
-        topic, start = self.run.wiring.changelog(table), self.run.end(table)
+        topic, start = self.run.plan.changelog(table), self.run.end(table)
         ready = signal_between()
         consumer = Helper(
             "the consumer", right_rows, ready, self.stage.bootstrap, topic, start, first, count, timeout_s

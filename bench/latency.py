@@ -60,7 +60,7 @@ class _Player:
         count, uncounted = rate * (_CONNECTING_S + seconds), rate * _CONNECTING_S
         numbers = range(first, first + count)
         timeout_s = _CONNECTING_S + seconds + _ARRIVAL_S
-        topics = {self.run.wiring.changelog(table): table for table in self.run.wiring.board.joins}
+        topics = {self.run.plan.changelog(table): table for table in self.run.plan.board.joins}
         wanted = {topic: self._rows(table, numbers) for topic, table in topics.items()}
         places = {topic: self.run.end(table) for topic, table in topics.items()}
         bootstrap = self.stage.bootstrap
@@ -82,7 +82,7 @@ class _Player:
 
     def _rows(self, table: str, numbers: range) -> int:
         """Every event is a row of the left join; only accounts are rows of the as-of join."""
-        every = self.run.wiring.board.joins[table].how == "left"
+        every = self.run.plan.board.joins[table].how == "left"
         return sum(every or not self.load.is_user(number) for number in numbers)
 
     def _check(self) -> None:

@@ -23,7 +23,7 @@ from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin, total
 from liveboard.pipeline import session
 from liveboard.pipeline.generation import Generation, one_line
-from liveboard.pipeline.queries import Wiring, start
+from liveboard.pipeline.queries import Plan, prepare
 
 PATIENCE_S = 300.0
 INTERVAL = "5 minutes"
@@ -98,20 +98,20 @@ class Run:
         self._spark = spark
         self._admin = Admin({"bootstrap.servers": stage.bootstrap})
         topics = self._admin.require(source.topic for source in board.sources.values())
-        self.wiring = Wiring(
+        self.plan = Plan(
             generation_id(time.time_ns()),
             board,
             self._admin.offsets(topics, "earliest"),
             {"bootstrap.servers": stage.bootstrap},
         )
-        self._changelogs = [self.wiring.changelog(table) for table in table_columns(board)]
+        self._changelogs = [self.plan.changelog(table) for table in table_columns(board)]
         self._admin.create_changelogs(self._changelogs)
-        self.checkpoint = stage.directory / self.wiring.generation
+        self.checkpoint = stage.directory / self.plan.generation
         self.checkpoint.mkdir()
 
     def build_join(self) -> None:
         """Builds the joined tables from the history, alone."""
-        query = start(self._spark, self.wiring, self.checkpoint, "join", {"availableNow": True})
+        query = prepare(self._spark, self.plan, self.checkpoint, "join", {"availableNow": True}).start()
         if not query.awaitTermination(int(PATIENCE_S)):
             query.stop()
             raise LiveboardError(f"gave up after {PATIENCE_S:.0f} s of waiting for the join to be built")
@@ -119,7 +119,7 @@ class Run:
     @contextmanager
     def following_join(self) -> Iterator[StreamingQuery]:
         """The joins alone in Real-Time Mode."""
-        query = start(self._spark, self.wiring, self.checkpoint, "join", {"realTime": INTERVAL})
+        query = prepare(self._spark, self.plan, self.checkpoint, "join", {"realTime": INTERVAL}).start()
         try:
             yield query
         finally:
@@ -127,7 +127,7 @@ class Run:
 
     def build(self, interval: str = INTERVAL) -> Generation:
         """Builds all tables from the history; the generation can then follow."""
-        generation = Generation(self._spark, self.wiring, self.checkpoint, interval)
+        generation = Generation(self._spark, self.plan, self.checkpoint, interval)
         deadline = time.monotonic() + PATIENCE_S
         generation.build()
         while not generation.is_built():
@@ -139,7 +139,7 @@ class Run:
 
     def end(self, table: str) -> int:
         """The end offset of the table's changelog."""
-        return total(self._admin.offsets({self.wiring.changelog(table): 1}, "latest"))
+        return total(self._admin.offsets({self.plan.changelog(table): 1}, "latest"))
 
     def await_end(self, table: str, end: int, timeout_s: float, query: StreamingQuery) -> tuple[int, int]:
         """The changelog's end offset, as soon as it is `end` or else at the timeout, and the time then."""
@@ -153,7 +153,7 @@ class Run:
         """Refuses to go on unless each changelog has exactly that many different rows."""
         for table, expected in rows.items():
             first, end = (since or {}).get(table, 0), self.end(table)
-            topic = self.wiring.changelog(table)
+            topic = self.plan.changelog(table)
             found = 0
             if end > first:
                 counting = (arrivals.distinct_keys, self._stage.bootstrap, topic, first, end, PATIENCE_S)

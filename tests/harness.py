@@ -21,7 +21,7 @@ from liveboard.contract.names import changelog_topic
 from liveboard.contract.tables import table_columns
 from liveboard.kafka.admin import Admin
 from liveboard.pipeline.generation import Generation
-from liveboard.pipeline.queries import Wiring
+from liveboard.pipeline.queries import Plan
 
 PATIENCE_S = 120.0
 # Generations of tests that name theirs are below.
@@ -113,11 +113,11 @@ class Bench:
         self.admin.create((source.topic for source in self.board.sources.values()), partitions)
         self.admin.create_changelogs(changelog_topic(self.generation, table) for table in self.columns)
 
-    def wiring(self, start_from: str = "earliest") -> Wiring:
+    def plan(self, start_from: str = "earliest") -> Plan:
         """The board read from its topics' beginning or end."""
         topics = self.admin.require(source.topic for source in self.board.sources.values())
         offsets = self.admin.offsets(topics, start_from)
-        return Wiring(self.generation, self.board, offsets, {"bootstrap.servers": self.bootstrap})
+        return Plan(self.generation, self.board, offsets, {"bootstrap.servers": self.bootstrap})
 
     def produce(self, events: Iterable[Event]) -> None:
         """Writes the events and waits until Kafka has them."""
@@ -202,7 +202,7 @@ def _reason_begun(row: Row, expected: Row | None) -> Row:
 @contextmanager
 def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: str = "earliest") -> Iterator[Generation]:
     """The bench's generation, built from what its topics hold and following them."""
-    generation = Generation(spark, bench.wiring(start_from), checkpoint, "5 minutes")
+    generation = Generation(spark, bench.plan(start_from), checkpoint, "5 minutes")
     try:
         generation.build()
         until(generation.is_built)

@@ -27,8 +27,9 @@ from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.hearing import Verdict
 from liveboard.orchestrator.record import Record
 from liveboard.orchestrator.running import SPARK_ERRORS, Running, reason
-from liveboard.pipeline import queries, session
+from liveboard.pipeline import session
 from liveboard.pipeline.generation import Generation
+from liveboard.pipeline.queries import Plan
 from liveboard.storage import owned
 
 _TICK_S = 0.05
@@ -307,7 +308,7 @@ class Orchestrator:
     def _generation(self, name: str) -> Generation:
         record = self.status.generations[name]
         board = generations.wired(self._board, record.wiring)
-        plan = queries.Wiring(name, board, record.starting_offsets, self._kafka_options)
+        plan = Plan(name, board, record.starting_offsets, self._kafka_options)
         interval = f"{self._settings.spark.checkpoint_interval.milliseconds} milliseconds"
         return Generation(self._spark, plan, self._directory / name, interval)
 

@@ -18,9 +18,10 @@ from liveboard.kafka.admin import Admin, total
 from liveboard.kafka.broker import Broker
 from liveboard.pipeline import session
 from liveboard.pipeline.generation import Generation
-from liveboard.pipeline.queries import Wiring
+from liveboard.pipeline.queries import Plan
 
 _TIMEOUT_S = 240.0
+_POLL_S = 0.2
 
 
 def make() -> None:
@@ -49,15 +50,17 @@ def _run(work: Path) -> None:
         offsets = admin.offsets(admin.require(topics), "earliest")
         conf = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={work / 'spark.jsa'}"}
         spark = session.create(SparkSettings(conf=conf), work / "spark")
-        generation = Generation(spark, Wiring("g1", board, offsets, client), work / "spark", "5 minutes")
+        generation = Generation(spark, Plan("g1", board, offsets, client), work / "spark", "5 minutes")
         _produce(client, topics)
         generation.build()
+        while not generation.is_built():
+            time.sleep(_POLL_S)
         built = _written(admin, changelogs)
         generation.follow()
         _produce(client, topics)
         deadline = time.monotonic() + _TIMEOUT_S
         while _written(admin, changelogs) < 2 * built and time.monotonic() < deadline:
-            time.sleep(0.2)
+            time.sleep(_POLL_S)
         generation.stop()
         session.end(spark)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from liveboard.errors import LiveboardError
-from liveboard.pipeline.queries import TOMBSTONES, Wiring, start
+from liveboard.pipeline.queries import TOMBSTONES, Plan, Trigger, prepare
 
 QUERIES = ("raw", "join")
+_PREPARING = ThreadPoolExecutor(len(QUERIES), "prepare")
 
 
 class Generation:
@@ -24,18 +26,21 @@ class Generation:
     `follow` goes on from there, or from wherever a stop or crash left the checkpoint, record by record.
     """
 
-    def __init__(self, spark: SparkSession, wiring: Wiring, checkpoint: Path, interval: str) -> None:
+    def __init__(self, spark: SparkSession, plan: Plan, checkpoint: Path, interval: str) -> None:
         self._spark = spark
-        self._wiring = wiring
+        self._plan = plan
         self._checkpoint = checkpoint
         self._interval = interval
         self._queries: dict[str, StreamingQuery] = {}
+        self._following: dict[str, Future[DataStreamWriter]] = {}
         self._tombstones: dict[tuple[UUID, int], int] = {}
 
     def build(self) -> None:
         """Starts to bring the changelogs up to the topics' ends of now."""
         self._checkpoint.mkdir(parents=True, exist_ok=True)
-        self._start({"availableNow": True})
+        self._start(self._prepare({"availableNow": True}))
+        # What comes after the build is made ready while it runs.
+        self._following = self._prepare({"realTime": self._interval})
 
     def is_built(self) -> bool:
         """Whether the build has ended; a LiveboardError says why it failed."""
@@ -58,7 +63,8 @@ class Generation:
     def follow(self) -> None:
         """Starts the queries that are not running, in Real-Time Mode."""
         self._checkpoint.mkdir(parents=True, exist_ok=True)
-        self._start({"realTime": self._interval})
+        self._start(self._following or self._prepare({"realTime": self._interval}))
+        self._following = {}
 
     def failures(self) -> dict[str, str]:
         """The queries that have ended with an error, and why, in one line each."""
@@ -79,19 +85,20 @@ class Generation:
         for query in self._queries.values():
             query.stop()
         self._queries.clear()
+        self._following.clear()
 
-    def _start(self, trigger: Mapping[str, str | bool]) -> None:
-        names = QUERIES if self._wiring.board.joins else QUERIES[:1]
-        missing = [name for name in names if name not in self._queries or not self._queries[name].isActive]
-        # At once: putting a query together takes most of a second.
-        with ThreadPoolExecutor() as threads:
-            started = {
-                name: threads.submit(start, self._spark, self._wiring, self._checkpoint, name, trigger)
-                for name in missing
-            }
-        self._queries |= {name: future.result() for name, future in started.items() if not future.exception()}
-        for future in started.values():
-            future.result()
+    def _start(self, prepared: Mapping[str, Future[DataStreamWriter]]) -> None:
+        """Starts the queries that are not running."""
+        for name, writer in prepared.items():
+            if name not in self._queries or not self._queries[name].isActive:
+                self._queries[name] = writer.result().start()
+
+    def _prepare(self, trigger: Trigger) -> dict[str, Future[DataStreamWriter]]:
+        """Puts the queries together, side by side: each takes most of a second."""
+        names = QUERIES if self._plan.board.joins else QUERIES[:1]
+        return {
+            name: _PREPARING.submit(prepare, self._spark, self._plan, self._checkpoint, name, trigger) for name in names
+        }
 
 
 def one_line(error: PySparkException) -> str:

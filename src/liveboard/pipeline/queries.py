@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from liveboard.config import Board, Join
 from liveboard.contract.names import REJECTS_TABLE, changelog_topic
@@ -27,9 +27,11 @@ TOMBSTONES = "tombstones"
 # Enough to see what a refused record was; the record itself stays in its topic.
 REJECTED_VALUE_CHARACTERS = 65_536
 
+Trigger = Mapping[str, str | bool]
+
 
 @dataclass(frozen=True)
-class Wiring:
+class Plan:
     """What a generation's queries read and write."""
 
     generation: str
@@ -42,21 +44,21 @@ class Wiring:
         return changelog_topic(self.generation, table)
 
 
-def raw_rows(records: DataFrame, wiring: Wiring) -> DataFrame:
+def raw_rows(records: DataFrame, plan: Plan) -> DataFrame:
     """Every source record as a row of its source's table or of the rejects, as changelog records."""
-    sources = list(wiring.board.sources.values())
+    sources = list(plan.board.sources.values())
     parsed = parse(records, sources)
     here = position(F.struct("partition", "offset"))
     source_rows = [
         F.when(
             F.col(row_column(source)).isNotNull(),
-            _change(wiring.changelog(source.table), here, _row_value(F.col(row_column(source)), source.columns)),
+            _change(plan.changelog(source.table), here, _row_value(F.col(row_column(source)), source.columns)),
         )
         for source in sources
     ]
     reject = F.when(
         F.col("reason").isNotNull(),
-        _change(wiring.changelog(REJECTS_TABLE), F.concat(F.col("topic"), F.lit("-"), here), _reject_value()),
+        _change(plan.changelog(REJECTS_TABLE), F.concat(F.col("topic"), F.lit("-"), here), _reject_value()),
     )
     changes = parsed.select(F.coalesce(*source_rows, reject).alias("change"))
     # An array and explode, where a filter would do: a filter is pushed below the projection and parses all again.
@@ -64,49 +66,47 @@ def raw_rows(records: DataFrame, wiring: Wiring) -> DataFrame:
     return changes.select(F.explode(found).alias("change")).select("change.*")
 
 
-def joined_rows(records: DataFrame, wiring: Wiring, *, everything: bool) -> DataFrame:
+def joined_rows(records: DataFrame, plan: Plan, *, everything: bool) -> DataFrame:
     """The rows of all joins that every record adds or corrects, as changelog records.
 
     With `everything`, all rows of every key that a micro-batch touched: the fast way to build from nothing.
     """
-    board_groups = groups(wiring.board)
+    board_groups = groups(plan.board)
     sources = {source.name: source for group in board_groups for source in (group.a, group.b)}
     known = remember(route(parse(records, list(sources.values())), board_groups))
     changed = F.coalesce(
-        *[F.when(F.col("group") == group.id, _group_rows(group, wiring, everything)) for group in board_groups]
+        *[F.when(F.col("group") == group.id, _group_rows(group, plan, everything)) for group in board_groups]
     )
     # `came` must be used in both modes: Spark would leave it out of the state, and the modes share a checkpoint.
     answered = known.where(F.col("came.record.offset") >= 0)
     return answered.select(F.explode(changed).alias("change")).select("change.*")
 
 
-def start(
-    spark: SparkSession, wiring: Wiring, checkpoint: Path, name: str, trigger: Mapping[str, str | bool]
-) -> StreamingQuery:
-    """Starts `raw` or `join` with its checkpoint: `availableNow` builds and ends, `realTime` follows for ever."""
+def prepare(spark: SparkSession, plan: Plan, checkpoint: Path, name: str, trigger: Trigger) -> DataStreamWriter:
+    """`raw` or `join`, ready to be started: `availableNow` builds and ends, `realTime` follows for ever."""
     building = "availableNow" in trigger
-    records = _read(spark, wiring, name, building=building)
+    records = _read(spark, plan, name, building=building)
     if name == "raw":
         records = records.observe(TOMBSTONES, F.count_if(F.col("value").isNull()).alias("count"))
-    changes = raw_rows(records, wiring) if name == "raw" else joined_rows(records, wiring, everything=building)
-    writer = changes.writeStream.format("kafka").options(**_producer_options(wiring, building=building))
+    changes = raw_rows(records, plan) if name == "raw" else joined_rows(records, plan, everything=building)
     return (
-        writer.option("checkpointLocation", str(checkpoint / name))
-        .queryName(f"{wiring.generation}-{name}-{'build' if building else 'follow'}")
+        changes.writeStream.format("kafka")
+        .options(**_producer_options(plan, building=building))
+        .option("checkpointLocation", str(checkpoint / name))
+        .queryName(f"{plan.generation}-{name}-{'build' if building else 'follow'}")
         .outputMode("update")
         .trigger(**trigger)  # type: ignore[arg-type]
-        .start()
     )
 
 
-def _read(spark: SparkSession, wiring: Wiring, name: str, *, building: bool) -> DataFrame:
-    sources = wiring.board.sources
-    used = sources if name == "raw" else {s for join in wiring.board.joins.values() for s in (join.left, join.right)}
+def _read(spark: SparkSession, plan: Plan, name: str, *, building: bool) -> DataFrame:
+    sources = plan.board.sources
+    used = sources if name == "raw" else {s for join in plan.board.joins.values() for s in (join.left, join.right)}
     topics = sorted(sources[source].topic for source in used)
-    offsets = {topic: wiring.starting_offsets[topic] for topic in topics}
+    offsets = {topic: plan.starting_offsets[topic] for topic in topics}
     reader = (
         spark.readStream.format("kafka")
-        .options(**{f"kafka.{key}": value for key, value in wiring.kafka_options.items()})
+        .options(**{f"kafka.{key}": value for key, value in plan.kafka_options.items()})
         .option("subscribe", ",".join(topics))
         .option("startingOffsets", json.dumps(offsets))
         # Retention may pass a checkpoint by while the pipeline is down: the rest still has to be read.
@@ -119,13 +119,13 @@ def _read(spark: SparkSession, wiring: Wiring, name: str, *, building: bool) -> 
     return reader.load()
 
 
-def _producer_options(wiring: Wiring, *, building: bool) -> dict[str, str]:
+def _producer_options(plan: Plan, *, building: bool) -> dict[str, str]:
     batching = {"linger.ms": "20", "batch.size": "262144"} if building else {"linger.ms": "0"}
     limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
-    return {f"kafka.{key}": value for key, value in {**wiring.kafka_options, **batching, **limits}.items()}
+    return {f"kafka.{key}": value for key, value in {**plan.kafka_options, **batching, **limits}.items()}
 
 
-def _group_rows(group: Group, wiring: Wiring, everything: bool) -> Expr:
+def _group_rows(group: Group, plan: Plan, everything: bool) -> Expr:
     """The changelog records of all joins of the group."""
 
     def seen(source: str) -> Side:
@@ -133,7 +133,7 @@ def _group_rows(group: Group, wiring: Wiring, everything: bool) -> Expr:
         return side(name, ",null" * len(group.other_columns(name)), everything=everything)
 
     def changed(join: Join) -> Expr:
-        target = Target(wiring.changelog(join.name), F.col("key"))
+        target = Target(plan.changelog(join.name), F.col("key"))
         return JOINS[join.how](target, seen(join.left), seen(join.right))
 
     return F.concat(*[changed(join) for join in group.joins])
