@@ -26,6 +26,8 @@ class Record:
     """Reads the record that an earlier orchestrator left, and keeps it."""
 
     def __init__(self, client_config: Mapping[str, str], admin: Admin, stopping: threading.Event) -> None:
+        self.kept: BoardStatus | None = None
+        """The document that was kept last."""
         self._client_config = client_config
         self._admin = admin
         self._stopping = stopping
@@ -57,6 +59,7 @@ class Record:
 
     def keep(self, status: BoardStatus) -> None:
         """Publishes the document; when this returns, every reader will see it, unless everything is stopping."""
+        self.kept = status
         self._producer.produce(STATUS_TOPIC, status.encode(), STATUS_KEY)
         self._flush()
 

@@ -58,14 +58,24 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
         left = record.newest() or BoardStatus(sources=())
         record.keep(changed(left, sources=tuple(settings.board.sources), phase=Phase.STARTING, message=""))
         log("starting Spark")
-        with _spark(settings, directory) as spark:
+        with _last_words(record), _spark(settings, directory) as spark:
             options = security.java(settings.kafka, bootstrap)
             orchestrator = Orchestrator(settings, options, admin, spark, record, directory, log, left)
-            topic = settings.control.topic
-            admin.create([topic])
-            control = ControlTopic(client_config, topic, orchestrator.status.control, admin)
-            with control:
+            admin.create([settings.control.topic])
+            with ControlTopic(client_config, settings.control.topic, left.control, admin) as control:
                 orchestrator.run(control, stopping)
+
+
+@contextmanager
+def _last_words(record: Record) -> Iterator[None]:
+    """If it ends with an error, the document says that the tables stand still, and why."""
+    try:
+        yield
+    except LiveboardError as error:
+        if record.kept:
+            phase = Phase.RESTARTING if record.kept.live else Phase.FAILED
+            record.keep(changed(record.kept, phase=phase, message=str(error)))
+        raise
 
 
 @contextmanager
