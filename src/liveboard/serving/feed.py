@@ -99,7 +99,7 @@ class Feed:
         """How many records each table is behind its changelog, looked at now and then."""
         self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
-        self._loop = loop
+        self.loop = loop
         self._max_rows = max_rows
         self._config: dict[str, Any] = {
             **client_config,
@@ -279,7 +279,7 @@ class Feed:
         while not self._ahead.acquire(timeout=_WAIT_S):
             if self._stopping.is_set():
                 return
-        self._loop.call_soon_threadsafe(self._act, act, arguments)
+        self.loop.call_soon_threadsafe(self._act, act, arguments)
 
     def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:
