@@ -1,8 +1,8 @@
 """A table's rows once more, typed and in columns, so that DuckDB can sort, filter, search and count them.
 
-Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all texts of a row are kept
-once more as one, in lower case. SQL is made from column numbers only; everything that a viewer writes is a parameter. The
-database can reach no file and no network.
+Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all texts of a row are
+kept once more as one, in lower case. SQL is made from column numbers only; everything that a viewer writes is a
+parameter. The database can reach no file and no network.
 """
 
 from __future__ import annotations

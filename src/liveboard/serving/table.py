@@ -175,11 +175,11 @@ class Table:
 
 def in_order(rows: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """The rows in the order of (ts, length of the key, key)."""
-    found = list(rows.items())
+    keys = list(rows)
     # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not.
     slices = [
-        pa.array([row[-_TS_BYTES:] + len(key).to_bytes(4) + key for key, row in found[at : at + _SORT_SLICE]])
-        for at in range(0, len(found), _SORT_SLICE)
+        pa.array([rows[key][-_TS_BYTES:] + len(key).to_bytes(4) + key for key in keys[at : at + _SORT_SLICE]])
+        for at in range(0, len(keys), _SORT_SLICE)
     ]
-    order = pc.array_sort_indices(pa.concat_arrays(slices)).to_numpy().tolist() if slices else []
-    return dict([found[at] for at in order])
+    order = pc.array_sort_indices(pa.concat_arrays(slices)).to_numpy() if slices else ()
+    return {key: rows[key] for key in map(keys.__getitem__, order)}
