@@ -619,7 +619,9 @@ def test_beats_come_by_themselves(board: Board) -> None:
 
 
 def test_while_the_broker_is_away_the_tables_stay(tmp_path: Path) -> None:
-    with Broker(tmp_path) as broker:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Broker(tmp_path, port) as broker:
         board = Board(broker.bootstrap_servers)
         generation = board.build()
         board.write(generation, users(*range(3)))
