@@ -16,7 +16,7 @@ from liveboard.kafka import address
 from liveboard.kafka.reader import Change
 from liveboard.tail import json_lines, text_lines
 
-COMMANDS = ("up", "broker", "pipeline", "sample", "tail", "doctor")
+COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "tail", "doctor")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from liveboard.errors import LiveboardError
 
 _BATCH = 10_000
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
-_REFUSED = (
+REFUSED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -88,5 +88,5 @@ def _change(message: Message) -> Change:
 
 
 def _judge(message: Message, error: KafkaError) -> None:
-    if error.code() in _REFUSED:
+    if error.code() in REFUSED:
         raise LiveboardError(f"cannot read the changelog {message.topic()}: {error.str()}")

@@ -1,0 +1,293 @@
+"""The thread that follows the status topic and the changelogs of every generation that is built, live or retiring."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
+from liveboard.contract.schema import Column
+from liveboard.contract.status import CONTROL_COLUMNS, State, decode_status
+from liveboard.errors import LiveboardError
+from liveboard.kafka.reader import REFUSED
+from liveboard.serving.catalogue import FOLLOWED, Catalogue
+from liveboard.serving.table import Change, Table, in_order
+
+_BATCH = 2_000
+_SLICE = 500
+_SLICES_AHEAD = 8
+_WAIT_S = 0.2
+_WAIT_ANSWER_S = 0.005
+_LOOK_S = 1.0
+_ASK_S = 0.5
+_TIMEOUT_S = 1.0
+_OPENING, _CLOSING = b"[]"
+
+_log = logging.getLogger(__name__)
+
+
+class Changelog:
+    """One changelog: gathered until all that its table must begin with is read, then handed on change by change."""
+
+    def __init__(self, topic: str, generation: str | None, name: str, columns: tuple[Column, ...]) -> None:
+        self.topic = topic
+        self.generation = generation
+        self.name = name
+        self.columns = columns
+        self.position = 0
+        self.complete_at: int | None = None
+        """Where the build ended; None while it runs."""
+        self.end: int | None = None
+        """Where the topic ended when the build was known to be complete; None until it is asked."""
+        self.is_loaded = False
+        self.changes: list[Change] = []
+        self._gathered: dict[bytes, bytes] = {}
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that the table must begin with has been gathered."""
+        return (
+            self.complete_at is not None and self.end is not None and self.position >= max(self.complete_at, self.end)
+        )
+
+    def take(self, message: Message) -> None:
+        """One record more."""
+        key, value, offset = message.key(), message.value(), message.offset()
+        assert offset is not None
+        self.position = offset + 1
+        if key is None or not (value is None or (value and value[0] == _OPENING and value[-1] == _CLOSING)):
+            _log.error("no row", extra={"topic": self.topic, "offset": offset})
+        elif self.is_loaded:
+            self.changes.append((key, value))
+        elif value is None:
+            self._gathered.pop(key, None)
+        else:
+            self._gathered[key] = value
+
+    def load(self, max_rows: int) -> Table:
+        """The table as gathered."""
+        table = Table(self.name, self.generation, self.columns, in_order(self._gathered), max_rows)
+        self._gathered = {}
+        self.is_loaded = True
+        return table
+
+
+class Feed:
+    """Fills a catalogue in an event loop.
+
+    A broker that is away or a topic that does not exist is waited for, and the tables stay as they are.
+    """
+
+    def __init__(
+        self,
+        client_config: Mapping[str, str],
+        catalogue: Catalogue,
+        loop: asyncio.AbstractEventLoop,
+        max_rows: int = 0,
+    ) -> None:
+        self.problems: dict[str, str] = {}
+        """What is refused, by topic, for as long as it is."""
+        self.lags: dict[tuple[str | None, str], int] = {}
+        """How many records each table is behind its changelog, looked at now and then."""
+        self._admin = AdminClient({**client_config, "log_level": 0})
+        self._catalogue = catalogue
+        self.loop = loop
+        self._max_rows = max_rows
+        self._config: dict[str, Any] = {
+            **client_config,
+            "group.id": "liveboard-server",  # librdkafka wants one, and does not use it
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.queue.backoff.ms": 5,
+            "fetch.wait.max.ms": 50,  # a topic that is added waits for the fetch that is under way
+            "reconnect.backoff.max.ms": 1_000,
+            "topic.metadata.refresh.interval.ms": 10_000,
+            "log_level": 0,
+            "error_cb": lambda _: None,
+        }
+        self._changelogs: dict[str, Changelog] = {}
+        self._status: bytes | None = None
+        self._status_position = 0
+        self._status_end: int | None = None
+        self._looked = 0.0
+        self._asked: dict[str, tuple[float, Future[Any]]] = {}
+        self._ahead = threading.Semaphore(_SLICES_AHEAD)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Ends the thread."""
+        self._stopping.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        consumer = Consumer(self._config)
+        try:
+            control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
+            control.complete_at = 0
+            self._follow(consumer, [control])
+            consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
+            while not self._stopping.is_set():
+                self._read(consumer)
+        except Exception:
+            self.problems[""] = "the feed has stopped after an error of its own, which the log has"
+            _log.exception("feed failed")
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: Consumer) -> None:
+        first = consumer.poll(_WAIT_ANSWER_S if self._asked else _WAIT_S)
+        if first is not None:
+            changelogs = self._changelogs
+            for message in (first, *consumer.consume(_BATCH, 0)):
+                changelog = changelogs.get(message.topic() or "")
+                if changelog is not None and message.error() is None:
+                    changelog.take(message)
+                else:
+                    self._take(message)
+            for changelog in self._changelogs.values():
+                if changelog.changes:
+                    self._hand_on(changelog)
+        if time.monotonic() - self._looked >= _LOOK_S:
+            self._look(consumer)
+        self._ask_ends()
+        for changelog in self._changelogs.values():
+            if not changelog.is_loaded and changelog.is_read:
+                self._in_loop(self._catalogue.loaded, changelog.load(self._max_rows))
+        if self._status is not None and self._status_end is not None and self._status_position >= self._status_end:
+            value, self._status = self._status, None
+            self._status_changed(consumer, value)
+
+    def _take(self, message: Message) -> None:
+        """Anything but a row."""
+        topic = message.topic() or ""
+        error = message.error()
+        if error is None:
+            if topic == STATUS_TOPIC:
+                self._status, self._status_position = message.value(), (message.offset() or 0) + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self.problems.pop(topic, None)
+            # The end may be behind the last record: markers and what compaction took have offsets too.
+            if (changelog := self._changelogs.get(topic)) is not None:
+                changelog.position = max(changelog.position, message.offset() or 0)
+            elif topic == STATUS_TOPIC:
+                self._status_position = max(self._status_position, message.offset() or 0)
+        elif error.code() in REFUSED:
+            self._refused(topic, error)
+
+    def _hand_on(self, changelog: Changelog) -> None:
+        changes, changelog.changes = changelog.changes, []
+        for at in range(0, len(changes), _SLICE):
+            some = changes[at : at + _SLICE]
+            self._in_loop(self._catalogue.changed, changelog.generation, changelog.name, some)
+
+    def _status_changed(self, consumer: Consumer, value: bytes) -> None:
+        try:
+            status = decode_status(value)
+        except LiveboardError as error:
+            _log.error("status that cannot be read", extra={"reason": str(error)})
+            return
+        followed: dict[str, Changelog] = {}
+        for generation, record in status.generations.items():
+            if record.state not in FOLLOWED:
+                continue
+            for name, columns in record.tables.items():
+                topic = changelog_topic(generation, name)
+                changelog = self._changelogs.get(topic) or Changelog(topic, generation, name, columns)
+                if record.state is not State.BUILDING and changelog.complete_at is None:
+                    changelog.complete_at = record.complete_at.get(name, 0)
+                followed[topic] = changelog
+        for topic in self._changelogs.keys() - followed.keys() - {CONTROL_CHANGELOG}:
+            del self._changelogs[topic]
+            self._asked.pop(topic, None)
+            self.problems.pop(topic, None)
+            consumer.incremental_unassign([TopicPartition(topic, 0)])
+        self._follow(consumer, [log for topic, log in followed.items() if topic not in self._changelogs])
+        self._in_loop(self._catalogue.status_changed, status)
+
+    def _follow(self, consumer: Consumer, changelogs: list[Changelog]) -> None:
+        if not changelogs:
+            return
+        # librdkafka takes a second to look for a topic that it has not heard of.
+        with contextlib.suppress(KafkaException):
+            topics = consumer.list_topics(timeout=_TIMEOUT_S).topics
+            for changelog in changelogs:
+                if changelog.topic == CONTROL_CHANGELOG and changelog.topic not in topics:
+                    changelog.end = 0  # the orchestrator makes this topic with its first control message
+        self._changelogs |= {changelog.topic: changelog for changelog in changelogs}
+        consumer.incremental_assign([TopicPartition(log.topic, 0, OFFSET_BEGINNING) for log in changelogs])
+
+    def _look(self, consumer: Consumer) -> None:
+        """How far behind the changelogs the tables are."""
+        self.lags = {
+            (changelog.generation, changelog.name): max(0, self._known_end(consumer, changelog) - changelog.position)
+            for changelog in self._changelogs.values()
+        }
+        self._looked = time.monotonic()
+
+    def _ask_ends(self) -> None:
+        """Asks where topics end, of those where it matters, and hears the answers; nobody waits for them."""
+        wanted = [log.topic for log in self._changelogs.values() if log.complete_at is not None and log.end is None]
+        if self._status_end is None:
+            wanted.append(STATUS_TOPIC)
+        for topic in wanted:
+            asked_at, answer = self._asked.get(topic, (0.0, None))
+            if answer is not None and answer.done():
+                self._hear_end(topic, answer)
+            if answer is None or (answer.done() and time.monotonic() - asked_at >= _ASK_S):
+                place = TopicPartition(topic, 0)
+                spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+                self._asked[topic] = (time.monotonic(), self._admin.list_offsets({place: spec})[place])
+
+    def _hear_end(self, topic: str, answer: Future[Any]) -> None:
+        try:
+            end = int(answer.result().offset)
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.code() in REFUSED:
+                self._refused(topic, reason)
+            return
+        del self._asked[topic]
+        self.problems.pop(topic, None)
+        if topic == STATUS_TOPIC:
+            self._status_end = end
+        else:
+            self._changelogs[topic].end = end
+
+    def _known_end(self, consumer: Consumer, changelog: Changelog) -> int:
+        found = consumer.get_watermark_offsets(TopicPartition(changelog.topic, 0), cached=True)
+        return int(found[1]) if found else 0
+
+    def _refused(self, topic: str, error: KafkaError) -> None:
+        problem = f"cannot read {topic}: {error.str()}"
+        if self.problems.get(topic) != problem:
+            _log.error("refused", extra={"topic": topic, "reason": error.str()})
+        self.problems[topic] = problem
+
+    def _in_loop(self, act: Callable[..., None], *arguments: Any) -> None:
+        """Has the event loop do it, in order; waits while the loop has enough to do."""
+        while not self._ahead.acquire(timeout=_WAIT_S):
+            if self._stopping.is_set():
+                return
+        self.loop.call_soon_threadsafe(self._act, act, arguments)
+
+    def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        try:
+            act(*arguments)
+        finally:
+            self._ahead.release()
