@@ -152,8 +152,8 @@ def state(shot: Shot, health: Health) -> str:
 class Screen:
     """Draws all tables into a terminal of any size."""
 
-    def __init__(self, kafka: str, storage: str) -> None:
-        self._about = f"Kafka {kafka} · storage {storage}"
+    def __init__(self, about: str) -> None:
+        self._about = about
         self._widths: dict[tuple[str, str], int] = {}
 
     def draw(

@@ -1,4 +1,4 @@
-"""`liveboard up`: the broker, the pipeline and sample data in one command, kept alive and on display."""
+"""`liveboard up`: the broker, the pipeline, the server and sample data in one command, kept alive and on display."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.live import Live
 
+from liveboard import access
 from liveboard.config import Settings
 from liveboard.contract import status
 from liveboard.contract.tables import table_columns
@@ -31,13 +32,13 @@ _FRAME_S = 0.25
 _LINES_S = 2.0
 _RETRY_S = 2.0
 _SAMPLE_BAD = 0.01
-_BOOTSTRAP_VARIABLE = "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS"
 
 
 def run(settings: Settings, config: Path | None, rate: float | None, stopping: threading.Event) -> None:
     """Runs everything until `stopping` is set, with sample data if there is a rate; leaves no process."""
     if rate is not None:
         sample.options_for(settings.board)  # says now what its process would say again and again
+    server, server_port = access.choose(settings.server)
     console = Console()
     drawing = sys.stdout.isatty() and not console.is_dumb_terminal
     with contextlib.ExitStack() as parts:
@@ -59,21 +60,29 @@ def run(settings: Settings, config: Path | None, rate: float | None, stopping: t
             Admin(kafka).create(source.topic for source in settings.board.sources.values())
         feed = parts.enter_context(Feed(Tables(table_columns(settings.board)), kafka))
 
-        def child(name: str, *options: str) -> Child:
+        def child(name: str, *options: str, **variables: str) -> Child:
             flags = ("--config", str(config)) if config else ()
-            return Child(name, [name, *flags, *options], {_BOOTSTRAP_VARIABLE: bootstrap}, settings.storage.dir)
+            environment = {"LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap, **variables}
+            return Child(name, [name, *flags, *options], environment, settings.storage.dir)
 
         pipeline = child("pipeline")
         keepers.append(parts.enter_context(Keeper(pipeline)))
+        # In the environment, which other users cannot read, unlike a command line.
+        made = {} if settings.server.psk else {"LIVEBOARD_SERVER_PSK": server.key}
+        serving = child("serve", LIVEBOARD_SERVER_PORT=str(server_port), **made)
+        keepers.append(parts.enter_context(Keeper(serving)))
+        access.remember(settings, server)
         if rate is not None:
             producer = child("sample", "--rate", str(rate), "--bad", str(_SAMPLE_BAD))
             # With the pipeline live there is no history to build first, and the first row ticks sooner.
             live = Keeper(producer, ready=lambda: phase_of(feed.kept, pipeline.started_ms) is Phase.LIVE)
             keepers.append(parts.enter_context(live))
         overview = Overview(pipeline, keepers, feed)
+        shown = "the configured key" if settings.server.psk else f"the key {server.key}"
+        print(f"liveboard: live tables at {server.url} with {shown}", flush=True)
         print(f"liveboard: Kafka {bootstrap}, storage {settings.storage.dir}, Ctrl-C stops", flush=True)
         if drawing:
-            _draw(console, overview, Screen(bootstrap, str(settings.storage.dir)), stopping)
+            _draw(console, overview, Screen(f"{server.url} with {shown} · Kafka {bootstrap}"), stopping)
         else:
             _print(overview, stopping)
         print("liveboard: stopping", flush=True)

@@ -52,7 +52,7 @@ def _picture(
     tables: Tables, width: int, height: int, health: Health = LIVE, notices: tuple[str, ...] = ()
 ) -> list[str]:
     console = Console(width=width, height=height, file=io.StringIO(), record=True, force_terminal=True)
-    screen = Screen("127.0.0.1:9092", ".liveboard")
+    screen = Screen("Kafka 127.0.0.1:9092 · storage .liveboard")
     console.print(screen.draw(tables.shots(), health, notices, width, height))
     return console.export_text().splitlines()
 
@@ -162,7 +162,7 @@ def test_notices_are_shown() -> None:
 
 def test_nulls_are_dimmed() -> None:
     console = Console(width=160, height=50, file=io.StringIO(), record=True, force_terminal=True)
-    console.print(Screen("k", "s").draw(_tables().shots(), LIVE, [], 160, 50))
+    console.print(Screen("where").draw(_tables().shots(), LIVE, [], 160, 50))
     assert re.search(r"\x1b\[2m *null", console.export_text(styles=True))
 
 
@@ -170,7 +170,7 @@ def test_data_cannot_steer_the_terminal() -> None:
     tables = Tables(COLUMNS)
     tables.apply("g1", [_change("users_ui", "1", ["\x1b]0;owned\x07", "a\nb", "\x9b2J", 1, TS])])
     console = Console(width=160, height=50, file=io.StringIO(), record=True, color_system=None)
-    console.print(Screen("k", "s").draw(tables.shots(), LIVE, ["\x1b[2J"], 160, 50))
+    console.print(Screen("where").draw(tables.shots(), LIVE, ["\x1b[2J"], 160, 50))
     text = console.export_text()
     assert not any(not (c.isprintable() or c == "\n") for c in text)
     assert "·]0;owned·" in text
@@ -183,7 +183,7 @@ def test_a_row_that_does_not_fit_its_table_is_shown_as_it_is() -> None:
 
 
 def test_columns_keep_their_width_while_rows_change() -> None:
-    screen = Screen("k", "s")
+    screen = Screen("where")
     tables = _tables()
     before = screen._fit(_shot(tables, "users_ui"), [], 200)
     screen.draw(tables.shots(), LIVE, [], 200, 60)

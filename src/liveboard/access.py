@@ -1,0 +1,69 @@
+"""Where the live-table server that `liveboard up` runs answers, and with which key."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import secrets
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from liveboard.config import ServerSettings, Settings
+from liveboard.errors import LiveboardError
+
+_FILE = "server.json"
+_KEY_BYTES = 18
+
+
+@dataclass(frozen=True)
+class Access:
+    """An address with its key."""
+
+    url: str
+    key: str = field(repr=False)
+
+
+def choose(server: ServerSettings) -> tuple[Access, int]:
+    """The configured address and key, or a free port and a new key where they are left open; and the port."""
+    if not server.psk and not _is_loopback(server.host):
+        raise LiveboardError(
+            "server.psk: expected a key, because server.host lets other machines in, found nothing; set "
+            "LIVEBOARD_SERVER_PSK, or server.host to 127.0.0.1"
+        )
+    port = server.port or _free_port(server.host)
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return Access(f"http://{host}:{port}", server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
+
+
+def remember(settings: Settings, access: Access) -> None:
+    """Lets `recall` find the server; only the user of this process can read it."""
+    file = settings.storage.dir / _FILE
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as output:
+        json.dump({"url": access.url, "key": access.key}, output)
+
+
+def recall(settings: Settings) -> Access:
+    """The server that `up` started last in this storage directory, else the configured one."""
+    configured = Access(f"http://{settings.server.host}:{settings.server.port}", settings.server.psk.reveal())
+    if settings.server.port and settings.server.psk:
+        return configured
+    try:
+        found = json.loads(Path(settings.storage.dir / _FILE).read_text())
+        return Access(found["url"], settings.server.psk.reveal() or found["key"])
+    except (OSError, ValueError, KeyError):
+        return configured
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as found:
+        return int(found.getsockname()[1])
