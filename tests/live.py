@@ -104,7 +104,7 @@ class Board:
         del self.generations[generation]
         self.announce()
 
-    def announce(self, **changes: Any) -> None:
+    def announce(self, seconds_ago: float = 0.0, **changes: Any) -> None:
         """Writes the status."""
         fields: dict[str, Any] = {
             "sources": ("users",),
@@ -113,7 +113,8 @@ class Board:
             "phase": Phase.LIVE if self.live else Phase.BUILDING,
             **changes,
         }
-        self._producer.produce(STATUS_TOPIC, BoardStatus(**fields).encode(), STATUS_KEY)
+        timestamp = int(1000 * (time.time() - seconds_ago))
+        self._producer.produce(STATUS_TOPIC, BoardStatus(**fields).encode(), STATUS_KEY, timestamp=timestamp)
         assert self._producer.flush(PATIENCE_S) == 0
 
     def _set(self, generation: str, **changes: Any) -> None:

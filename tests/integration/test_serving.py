@@ -27,7 +27,7 @@ from websockets.exceptions import ConnectionClosed, InvalidState
 from liveboard.contract import frames
 from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.contract.schema import TS, Column
-from liveboard.contract.status import Phase
+from liveboard.contract.status import STALE_AFTER_S, Phase
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.serving.hub import Limits
@@ -522,6 +522,20 @@ def test_b17_the_status_is_one_row_whatever_happens(board: Board, running: Runni
             row = client.rows[1][0][1]
             assert row == [f"users-{board.live}", "left", at(1), board.live, "live", text]
             assert client.totals[1] == 1
+
+
+def test_a_pipeline_that_has_said_nothing_for_long_is_stale_until_it_says_something(
+    board: Board, running: Running
+) -> None:
+    with running.client() as client:
+        client.subscribe(1, "orchestrator_status")
+        board.announce(seconds_ago=STALE_AFTER_S + 1, message="the Spark process has died")
+        client.until(lambda: client.rows[1][0][1][-2] == "stale")
+        message = client.rows[1][0][1][-1]
+        assert message.startswith("nothing has been heard from the pipeline since 20")
+        assert message.endswith("; the last was: the Spark process has died")
+        board.announce()
+        client.until(lambda: client.rows[1][0][1][-2:] == ["live", ""])
 
 
 def test_max_rows_keeps_the_newest(board: Board) -> None:

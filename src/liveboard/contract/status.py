@@ -13,12 +13,15 @@ from typing import Any
 
 import msgspec
 
-from liveboard.contract.changelog import Value
+from liveboard.contract.changelog import Value, timestamp_text
 from liveboard.contract.names import STATUS_TOPIC
 from liveboard.contract.schema import TS, Column
 from liveboard.errors import LiveboardError
 
 STATUS_KEY = b"board"
+# The document is repeated this often; one that is much older is kept by nobody any more.
+BEAT_S = 5.0
+STALE_AFTER_S = 15.0
 
 # One row per control message, in the changelog CONTROL_CHANGELOG; its key is the message's place, partition-offset.
 CONTROL_COLUMNS = (
@@ -53,6 +56,8 @@ class Phase(StrEnum):
     """A query of the live generation has died; its tables stand still until it is back."""
     FAILED = "failed"
     """Nothing is live, and the last build failed."""
+    STALE = "stale"
+    """Nobody has kept the document for a while: what readers make of it, never on record."""
 
 
 class Wiring(msgspec.Struct, frozen=True):
@@ -141,6 +146,13 @@ def decode_status(value: bytes) -> BoardStatus:
         return msgspec.json.decode(value, type=BoardStatus)
     except msgspec.MsgspecError as error:
         raise LiveboardError(f"{STATUS_TOPIC}: expected the status of a board, found: {error}") from None
+
+
+def gone_stale(status: BoardStatus, kept_ms: int) -> BoardStatus:
+    """The document as readers show it when it was kept last too long ago."""
+    message = f"nothing has been heard from the pipeline since {timestamp_text(kept_ms)}"
+    message += f"; the last was: {status.message}" if status.message else ""
+    return msgspec.structs.replace(status, phase=Phase.STALE, message=message)
 
 
 def status_columns(sources: tuple[str, ...]) -> tuple[Column, ...]:

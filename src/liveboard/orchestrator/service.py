@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from liveboard.config import Settings
 from liveboard.contract.names import changelog_topic, generation_id, parse_changelog_topic
-from liveboard.contract.status import BoardStatus, GenerationRecord, Phase, Progress, State, Wiring
+from liveboard.contract.status import BEAT_S, BoardStatus, GenerationRecord, Phase, Progress, State, Wiring
 from liveboard.contract.tables import table_columns
 from liveboard.errors import LiveboardError
 from liveboard.kafka import security
@@ -35,7 +35,6 @@ from liveboard.storage import owned
 _TICK_S = 0.05
 _PROGRESS_S = 0.5
 _AWAIT_TOPICS_S = 0.5
-_BEAT_S = 5.0
 
 Log = Callable[[str], None]
 
@@ -339,7 +338,7 @@ class Orchestrator:
 
     def _beat(self) -> None:
         """Repeats the document now and then, so that readers know that it is kept."""
-        if time.monotonic() - self._kept_at < _BEAT_S:
+        if time.monotonic() - self._kept_at < BEAT_S:
             return
         self._keep(self.status)
         live = self.status.live or ""

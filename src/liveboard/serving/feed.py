@@ -14,9 +14,10 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
 from liveboard.contract.schema import Column
-from liveboard.contract.status import CONTROL_COLUMNS, State, decode_status
+from liveboard.contract.status import CONTROL_COLUMNS, STALE_AFTER_S, BoardStatus, State, decode_status, gone_stale
 from liveboard.errors import LiveboardError
 from liveboard.kafka.reader import REFUSED
 from liveboard.serving.catalogue import FOLLOWED, Catalogue
@@ -118,6 +119,8 @@ class Feed:
         }
         self._changelogs: dict[str, Changelog] = {}
         self._status: bytes | None = None
+        self._status_ms = 0
+        self._fresh: BoardStatus | None = None  # the board's status, until it has gone stale
         self._status_position = 0
         self._status_end: int | None = None
         self._looked = 0.0
@@ -180,6 +183,7 @@ class Feed:
         if error is None:
             if topic == STATUS_TOPIC:
                 self._status, self._status_position = message.value(), (message.offset() or 0) + 1
+                self._status_ms = message.timestamp()[1]
         elif error.code() == KafkaError._PARTITION_EOF:
             self.problems.pop(topic, None)
             # The end may be behind the last record: markers and what compaction took have offsets too.
@@ -218,6 +222,7 @@ class Feed:
             self.problems.pop(topic, None)
             consumer.incremental_unassign([TopicPartition(topic, 0)])
         self._follow(consumer, [log for topic, log in followed.items() if topic not in self._changelogs])
+        self._fresh = status
         self._in_loop(self._catalogue.status_changed, status)
 
     def _follow(self, consumer: Consumer, changelogs: list[Changelog]) -> None:
@@ -233,12 +238,16 @@ class Feed:
         consumer.incremental_assign([TopicPartition(log.topic, 0, OFFSET_BEGINNING) for log in changelogs])
 
     def _look(self, consumer: Consumer) -> None:
-        """How far behind the changelogs the tables are."""
+        """How far behind the changelogs the tables are, and whether anyone keeps the status."""
         self.lags = {
             (changelog.generation, changelog.name): max(0, self._known_end(consumer, changelog) - changelog.position)
             for changelog in self._changelogs.values()
         }
         self._looked = time.monotonic()
+        if self._fresh and time.time() - self._status_ms / 1000 > STALE_AFTER_S:
+            _log.warning("pipeline silent", extra={"since": timestamp_text(self._status_ms)})
+            self._in_loop(self._catalogue.status_changed, gone_stale(self._fresh, self._status_ms))
+            self._fresh = None
 
     def _ask_ends(self) -> None:
         """Asks where topics end, of those where it matters, and hears the answers; nobody waits for them."""
