@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -57,7 +58,7 @@ class Swapping:
         random = Random(f"{number} {events} {time.time_ns()}")
         # Few records per key, however many there are: their cost grows with the records of the key.
         keys = max(200, events // 4)
-        bench.produce(_event(random, keys) for _ in range(events))
+        bench.produce(_event(random, number, keys) for _ in range(events))
         bench.close()
 
     def ask(self, document: Any) -> str:
@@ -150,10 +151,29 @@ class Swapping:
             assert (now[0] == before[0]) == (now[1] == before[1]), (before, now)
             before = now
 
+    @contextmanager
+    def load(self, number: int, events: int = 100) -> Iterator[None]:
+        """So many events, about five times a second, for the topics of a wiring."""
+        stopping = threading.Event()
 
-def _event(random: Random, keys: int) -> Event:
+        def run() -> None:
+            while not stopping.wait(0.2):
+                self.fill(number, events)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+
+def _event(random: Random, number: int, keys: int) -> Event:
+    """A user or an account whose texts tell of which wiring it is."""
     source = random.choice(["users", "accounts"])
-    value = {"userId": f"u{random.randrange(keys)}", "name": f"n{random.randrange(9)}", "balance": random.randrange(9)}
+    texts = {"name": f"of {number}", "email": f"{random.randrange(9)}", "accountType": f"of {number}"}
+    value = {"userId": f"u{random.randrange(keys)}", **texts, "age": random.randrange(99), "balance": random.random()}
     document = b"broken" if random.random() < 0.01 else orjson.dumps(value)
     return Event(source, document, FIRST_MS + random.randrange(5_000), random.randrange(2))
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -173,7 +170,7 @@ def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None
         board.fill(1, 200_000)
         board.start()
         first = board.wait_until_live(wiring(0))
-        with _load(board, 0), _load(board, 1):
+        with board.load(0), board.load(1):
             board.ask(wiring(1))
             building = board.wait_for(lambda status: any(r.progress for r in status.generations.values()))
             assert building.live == first
@@ -189,21 +186,3 @@ def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None
         assert all(status.live for status in board.history() if status.newest > 1)
         assert State.LIVE in {record.state for record in board.status().generations.values()}
         board.pipeline.stop()
-
-
-@contextmanager
-def _load(board: Swapping, number: int) -> Iterator[None]:
-    """About 500 events a second for the topics of a wiring."""
-    stopping = threading.Event()
-
-    def run() -> None:
-        while not stopping.wait(0.2):
-            board.fill(number, 100)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
