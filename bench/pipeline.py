@@ -20,6 +20,7 @@ from latency import latency
 from processes import say
 from report import Result, as_json, keep, machine, median, show
 from stage import QUICK, Sizes, Stage
+from swap import swap
 
 from liveboard.errors import LiveboardError
 from liveboard.kafka.broker import Broker
@@ -30,6 +31,7 @@ _MEASURES: dict[str, Callable[[Stage], list[Result]]] = {
     "backfill": backfill,
     "follow_throughput": follow_throughput,
     "hot_key": hot_key,
+    "swap": swap,
     "memory": memory,
 }
 

@@ -52,6 +52,7 @@ class Sizes:
     hot_events_unsalted: int = 200
     hot_patience_s: int = 60
     idle_s: int = 20
+    swaps: int = 5
 
 
 QUICK = Sizes(
@@ -67,6 +68,7 @@ QUICK = Sizes(
     hot_events_unsalted=50,
     hot_patience_s=30,
     idle_s=2,
+    swaps=1,
 )
 
 

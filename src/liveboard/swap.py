@@ -37,7 +37,7 @@ def run(settings: Settings, topics: Mapping[str, str], joins: Mapping[str, str],
     client_config = security.librdkafka(settings.kafka, bootstrap)
     with StatusReader(client_config) as reader:
         message = _message(settings, _current(reader, settings), topics, joins)
-        place = _send(client_config, settings.control.topic, message)
+        place = send(client_config, settings.control.topic, message)
         if not wait:
             return f"sent as message {place} of {settings.control.topic}: {message.decode()}"
         with ChangelogReader(client_config, [CONTROL_CHANGELOG]) as verdicts:
@@ -59,7 +59,7 @@ def _message(settings: Settings, current: Wiring, topics: Mapping[str, str], joi
     return orjson.dumps({"topics": wiring.topics, "joins": wiring.joins})
 
 
-def _send(client_config: Mapping[str, str], topic: str, message: bytes) -> str:
+def send(client_config: Mapping[str, str], topic: str, message: bytes) -> str:
     """Writes the message; returns its place, partition-offset."""
     Admin(client_config).require([topic])
     places: list[str] = []
