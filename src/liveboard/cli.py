@@ -87,6 +87,18 @@ def pipeline(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def serve(arguments: argparse.Namespace) -> int:
+    """Run the live-table server alone: viewers see the tables over WebSocket and HTTP."""
+    from liveboard.kafka import address
+    from liveboard.serving import log, server
+
+    settings = config.load(arguments.config)
+    log.to_stderr()
+    with _stopping() as stopping:
+        server.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
+    return 0
+
+
 def sample(arguments: argparse.Namespace) -> int:
     """Produce believable users and accounts for the default board."""
     from liveboard.kafka import address, security
@@ -149,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command(broker)
     command(pipeline)
+    command(serve)
     _sample_options(command(sample))
     followed = command(tail)
     followed.add_argument("table", metavar="TABLE", help="such as final_ui")

@@ -134,11 +134,12 @@ class SparkSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Where viewers connect, and the key they need; an empty psk means that none was given."""
+    """Where viewers connect, the key they need (empty: none was given), and how much of a table is kept (0: all)."""
 
     host: values.FilledText = "127.0.0.1"
     port: values.Port = 8080
     psk: values.SecretText = values.NO_SECRET
+    max_rows: Annotated[int, values.integer(0, 1_000_000_000)] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from liveboard.kafka.admin import Admin
 _BATCH = 10_000
 _WATCH_S = 1.0
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
-_REFUSED = (
+REFUSED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -142,5 +142,5 @@ def _change(message: Message) -> Change:
 
 
 def _judge(message: Message, error: KafkaError) -> None:
-    if error.code() in _REFUSED:
+    if error.code() in REFUSED:
         raise LiveboardError(f"cannot read the changelog {message.topic()}: {error.str()}")

@@ -1,0 +1,1 @@
+"""The live-table server: changelogs in, windows of tables out."""

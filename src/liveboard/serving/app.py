@@ -1,0 +1,202 @@
+"""What the server answers over HTTP, beside the WebSocket at /ws.
+
+| path                  | key | what                                                                                |
+|-----------------------|-----|-------------------------------------------------------------------------------------|
+| GET /api/tables       | yes | the tables that names mean, and the live generation                                 |
+| GET /api/tables/NAME  | yes | a window: offset, size, search, generation; sort and filter as JSON, as on the wire |
+| POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
+| GET /healthz          | no  | the process is there                                                                |
+| GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
+| GET /metrics          | no  | for Prometheus                                                                      |
+
+Every error is `{"error":{"code":…,"message":…}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Lifespan
+
+from liveboard.contract import frames
+from liveboard.contract.frames import Code, FrameError
+from liveboard.errors import LiveboardError
+from liveboard.serving.auth import Key
+from liveboard.serving.control import ControlWriter
+from liveboard.serving.feed import Feed
+from liveboard.serving.hub import Hub, check_window
+from liveboard.serving.metrics import CONTENT_TYPE, Counters
+from liveboard.serving.query import compile_query
+from liveboard.serving.views import Views
+
+_MAX_CONTROL_BYTES = 64 * 1024
+_HTTP_STATUS = {
+    Code.UNAUTHORIZED: 401,
+    Code.UNKNOWN_TABLE: 404,
+    Code.TOO_MANY: 429,
+    Code.OVERLOADED: 503,
+}
+_STATUS_CODES = {404: "not_found", 405: "bad_method"}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """The endpoints of one server."""
+
+    def __init__(
+        self, key: Key, hub: Hub, views: Views, feed: Feed, control: ControlWriter, counters: Counters
+    ) -> None:
+        self._key = key
+        self._hub = hub
+        self._views = views
+        self._feed = feed
+        self._control = control
+        self._counters = counters
+
+    def app(self, lifespan: Lifespan[Starlette] | None = None, extra: Sequence[BaseRoute] = ()) -> Starlette:
+        """The whole of it; `extra` routes, such as the page's files, come after the server's own."""
+        routes: list[BaseRoute] = [
+            WebSocketRoute("/ws", self._hub.serve),
+            Route("/api/tables", self._with_key(self.tables)),
+            Route("/api/tables/{name}", self._with_key(self.window)),
+            Route("/api/control", self._with_key(self.control), methods=["POST"]),
+            Route("/healthz", self.health),
+            Route("/readyz", self.readiness),
+            Route("/metrics", self.metrics),
+            *extra,
+        ]
+        handlers = {FrameError: _frame_error, HTTPException: _http_error, Exception: _failure}
+        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
+
+    async def tables(self, request: Request) -> Response:
+        """The tables that names mean."""
+        catalogue = self._hub.catalogue
+        return _json({"generation": catalogue.live, "tables": catalogue.infos()})
+
+    async def window(self, request: Request) -> Response:
+        """A window of a table, as a snapshot has it."""
+        asked = _asked(request)
+        table = self._hub.catalogue.find(asked.table, asked.generation)
+        check_window(asked.offset, asked.size)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        listener = _Once()
+        window = self._views.open(table, query, asked.offset, asked.size, listener)
+        try:
+            if not window.is_ready:
+                await listener.heard.wait()
+            return Response(f"{{{window.content()}}}", media_type="application/json")
+        finally:
+            self._views.close(window, listener)
+
+    async def control(self, request: Request) -> Response:
+        """Passes a control message on."""
+        body = await _body(request)
+        try:
+            msgspec.json.decode(body, type=dict[str, object])
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            return _error(400, "bad_message", f"expected a control message as a JSON object, found: {error}")
+        try:
+            partition, offset = await self._control.write(body)
+        except LiveboardError as error:
+            return _error(503, "unavailable", str(error))
+        return _json({"partition": partition, "offset": offset}, 202)
+
+    async def health(self, request: Request) -> Response:
+        """The process is there."""
+        return _json({"status": "ok"})
+
+    async def readiness(self, request: Request) -> Response:
+        """Whether viewers find what they expect here."""
+        catalogue = self._hub.catalogue
+        if self._feed.problems:
+            return _error(503, "not_ready", "; ".join(self._feed.problems.values()))
+        if catalogue.status is None:
+            return _error(503, "not_ready", "expected the board's status, found none in Kafka yet")
+        if not catalogue.is_ready:
+            live = catalogue.status.live
+            waiting = f"loading generation {live}" if live else f"{catalogue.status.phase}: nothing is live yet"
+            return _error(503, "not_ready", f"expected the live generation, found: {waiting}")
+        return _json({"status": "ready", "generation": catalogue.live})
+
+    async def metrics(self, request: Request) -> Response:
+        """For Prometheus."""
+        return Response(self._counters.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    def _with_key(self, endpoint: Endpoint) -> Endpoint:
+        async def checked(request: Request) -> Response:
+            if not self._key.opens_header(request.headers.get("authorization")):
+                self._counters.refused()
+                raise FrameError(
+                    Code.UNAUTHORIZED, "expected the header Authorization: Bearer <key>, found another or none"
+                )
+            return await endpoint(request)
+
+        return checked
+
+
+class _Once:
+    """Waits for a window's first content."""
+
+    def __init__(self) -> None:
+        self.heard = asyncio.Event()
+
+    def changed(self) -> None:
+        self.heard.set()
+
+
+def _asked(request: Request) -> frames.Subscribe:
+    """The query parameters, read as strictly as a frame."""
+    parameters = dict(request.query_params)
+    fields: dict[str, object] = {"id": 0, "table": request.path_params["name"]}
+    for name, text in parameters.items():
+        if name in ("search", "generation"):
+            fields[name] = text
+            continue
+        try:
+            fields[name] = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, UnicodeError):
+            code = Code.BAD_FILTER if name in ("sort", "filter") else Code.BAD_WINDOW
+            raise FrameError(code, f"{name}: expected JSON as on the wire, found {text[:100]!r}") from None
+    try:
+        return msgspec.convert(fields, frames.Subscribe)
+    except msgspec.MsgspecError as error:
+        raise FrameError(Code.BAD_FRAME, f"query parameters: {error}") from None
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_CONTROL_BYTES:
+            raise HTTPException(
+                413, f"expected a control message of up to {_MAX_CONTROL_BYTES} bytes, found a larger one"
+            )
+    return body
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return _json({"error": {"code": code, "message": message}}, status)
+
+
+async def _frame_error(request: Request, error: FrameError) -> Response:
+    return _error(_HTTP_STATUS.get(error.code, 400), error.code, str(error))
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    return _error(error.status_code, _STATUS_CODES.get(error.status_code, "bad_request"), error.detail)
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    return _error(500, "internal", "expected an answer, found an error in the server, which its log has")

@@ -1,0 +1,136 @@
+"""Which tables there are, and which of them a name means."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from liveboard.contract.frames import Code, FrameError, TableInfo
+from liveboard.contract.names import STATUS_TABLE, generation_number, is_table_name
+from liveboard.contract.schema import Column
+from liveboard.contract.status import STATUS_KEY, BoardStatus, State, status_columns, status_row
+from liveboard.serving.table import Applied, Change, Table
+
+FOLLOWED = (State.BUILDING, State.LIVE, State.RETIRING)
+
+_log = logging.getLogger(__name__)
+
+
+class Watcher(Protocol):
+    """Who is told what becomes of the tables; in the event loop, before anything else happens to them."""
+
+    def applied(self, table: Table, applied: Applied) -> None:
+        """Rows have changed."""
+
+    def rebound(self) -> None:
+        """Names mean other tables than before; the old ones are still there."""
+
+    def dropped(self, table: Table) -> None:
+        """A table is gone."""
+
+
+class Catalogue:
+    """The loaded tables. Belongs to the event loop; the feed fills it.
+
+    Names mean the live generation once all of its tables are loaded, and until then the one before, also when the board
+    has closed it. The table orchestrator_status changes in the same step.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.status: BoardStatus | None = None
+        self.live: str | None = None
+        """The generation that names mean here."""
+        self._watcher = watcher
+        self._tables: dict[tuple[str | None, str], Table] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the board's status is known and its live generation is what names mean."""
+        return self.status is not None and self.live is not None and self.live == self.status.live
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(tuple(self._tables.values()))
+
+    def named(self) -> list[Table]:
+        """The tables that names mean, by name."""
+        tables = [table for (generation, _), table in self._tables.items() if generation in (None, self.live)]
+        return sorted(tables, key=lambda table: table.name)
+
+    def infos(self) -> tuple[TableInfo, ...]:
+        """The tables that names mean, as viewers are told of them."""
+        return tuple(TableInfo(table.name, table.wire, len(table)) for table in self.named())
+
+    def find(self, name: str, generation: str | None = None) -> Table:
+        """What a name means, or a table of one generation; otherwise a FrameError."""
+        if not is_table_name(name):
+            raise FrameError(
+                Code.BAD_NAME, f'expected a table name of letters, digits and "_" like "final_ui", found "{name[:100]}"'
+            )
+        keys = [(generation, name)] if generation is not None else [(self.live, name), (None, name)]
+        for key in keys:
+            if key in self._tables:
+                return self._tables[key]
+        raise FrameError(Code.UNKNOWN_TABLE, self._unknown(name, generation))
+
+    def loaded(self, table: Table) -> None:
+        """A table has been read for the first time."""
+        self._tables[table.generation, table.name] = table
+        _log.info("table loaded", extra={"table": table.name, "generation": table.generation, "rows": len(table)})
+        if table.generation is None:
+            self._watcher.rebound()
+        self._bind()
+
+    def changed(self, generation: str | None, name: str, changes: Iterable[Change]) -> None:
+        """Rows of a loaded table have changed."""
+        table = self._tables.get((generation, name))
+        if table is not None:
+            self._watcher.applied(table, table.apply(changes))
+
+    def status_changed(self, status: BoardStatus) -> None:
+        """The board has another status."""
+        self.status = status
+        self._bind()
+
+    def _bind(self) -> None:
+        status = self.status
+        if status is None:
+            return
+        if status.live is not None and status.live != self.live and self._is_loaded(status.live):
+            _log.info("names bound", extra={"generation": status.live, "before": self.live})
+            self.live = status.live
+            self._show_status(status)
+            self._watcher.rebound()
+        elif status.live is None or self.live in (None, status.live):
+            self._show_status(status)
+        followed = {name for name, record in status.generations.items() if record.state in FOLLOWED}
+        for table in self:
+            if table.generation not in (None, self.live, *followed):
+                del self._tables[table.generation, table.name]
+                _log.info("table dropped", extra={"table": table.name, "generation": table.generation})
+                self._watcher.dropped(table)
+
+    def _is_loaded(self, generation: str) -> bool:
+        record = self.status.generations.get(generation) if self.status else None
+        return record is not None and all((generation, name) in self._tables for name in record.tables)
+
+    def _show_status(self, status: BoardStatus) -> None:
+        columns: tuple[Column, ...] = status_columns(status.sources)
+        row = msgspec.json.encode(status_row(status))
+        table = self._tables.get((None, STATUS_TABLE))
+        if table is None or table.columns != columns:
+            self._tables[None, STATUS_TABLE] = Table(STATUS_TABLE, None, columns, [(STATUS_KEY, row)])
+            if table is not None:
+                self._watcher.rebound()
+        else:
+            self._watcher.applied(table, table.apply([(STATUS_KEY, row)]))
+
+    def _unknown(self, name: str, generation: str | None) -> str:
+        if generation is None:
+            known = ", ".join(table.name for table in self.named())
+            return f'expected a table ({known or "none is loaded yet"}), found "{name}"'
+        generations = {table.generation for table in self if table.generation is not None}
+        known = ", ".join(sorted(generations, key=generation_number))
+        return f'expected a table of a generation that is kept ({known or "none"}), found "{name}" of "{generation}"'

@@ -1,0 +1,262 @@
+"""The thread that follows the status topic and the changelogs of every generation that is built, live or retiring."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
+from liveboard.contract.schema import Column
+from liveboard.contract.status import CONTROL_COLUMNS, State, decode_status
+from liveboard.errors import LiveboardError
+from liveboard.kafka.reader import REFUSED
+from liveboard.serving.catalogue import FOLLOWED, Catalogue
+from liveboard.serving.table import Change, Table, in_order
+
+_BATCH = 2_000
+_SLICE = 500
+_SLICES_AHEAD = 8
+_WAIT_S = 0.2
+_LOOK_S = 1.0
+_TIMEOUT_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Changelog:
+    """One changelog: gathered until all that its table must begin with is read, then handed on change by change."""
+
+    def __init__(self, topic: str, generation: str | None, name: str, columns: tuple[Column, ...]) -> None:
+        self.topic = topic
+        self.generation = generation
+        self.name = name
+        self.columns = columns
+        self.position = 0
+        self.complete_at: int | None = None
+        """Where the build ended; None while it runs."""
+        self.end: int | None = None
+        """Where the topic ended when the build was known to be complete; None until it is asked."""
+        self.is_loaded = False
+        self.changes: list[Change] = []
+        self._gathered: dict[bytes, bytes] = {}
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that the table must begin with has been gathered."""
+        return (
+            self.complete_at is not None and self.end is not None and self.position >= max(self.complete_at, self.end)
+        )
+
+    def take(self, message: Message) -> None:
+        """One record more."""
+        key, value, offset = message.key(), message.value(), message.offset()
+        assert offset is not None
+        self.position = offset + 1
+        if key is None or not (value is None or (value[:1] == b"[" and value[-1:] == b"]")):
+            _log.error("no row", extra={"topic": self.topic, "offset": offset})
+        elif self.is_loaded:
+            self.changes.append((key, value))
+        elif value is None:
+            self._gathered.pop(key, None)
+        else:
+            self._gathered[key] = value
+
+    def load(self, max_rows: int) -> Table:
+        """The table as gathered."""
+        table = Table(self.name, self.generation, self.columns, in_order(self._gathered), max_rows)
+        self._gathered = {}
+        self.is_loaded = True
+        return table
+
+
+class Feed:
+    """Fills a catalogue in an event loop.
+
+    A broker that is away or a topic that does not exist is waited for, and the tables stay as they are.
+    """
+
+    def __init__(
+        self,
+        client_config: Mapping[str, str],
+        catalogue: Catalogue,
+        loop: asyncio.AbstractEventLoop,
+        max_rows: int = 0,
+    ) -> None:
+        self.problems: dict[str, str] = {}
+        """What is refused, by topic, for as long as it is."""
+        self.lags: dict[tuple[str | None, str], int] = {}
+        """How many records each table is behind its changelog, looked at now and then."""
+        self._catalogue = catalogue
+        self._loop = loop
+        self._max_rows = max_rows
+        self._config: dict[str, Any] = {
+            **client_config,
+            "group.id": "liveboard-server",  # librdkafka wants one, and does not use it
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.queue.backoff.ms": 5,
+            "reconnect.backoff.max.ms": 1_000,
+            "topic.metadata.refresh.interval.ms": 10_000,
+            "log_level": 0,
+            "error_cb": lambda _: None,
+        }
+        self._changelogs: dict[str, Changelog] = {}
+        self._status: bytes | None = None
+        self._status_position = 0
+        self._status_end: int | None = None
+        self._looked = 0.0
+        self._ahead = threading.Semaphore(_SLICES_AHEAD)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Ends the thread."""
+        self._stopping.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        consumer = Consumer(self._config)
+        try:
+            consumer.assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
+            self._follow(consumer, Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS))
+            self._changelogs[CONTROL_CHANGELOG].complete_at = 0
+            while not self._stopping.is_set():
+                self._read(consumer)
+        except Exception:
+            self.problems[""] = "the feed has stopped after an error of its own, which the log has"
+            _log.exception("feed failed")
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: Consumer) -> None:
+        first = consumer.poll(_WAIT_S if self._looked else 0)
+        if first is not None:
+            for message in (first, *consumer.consume(_BATCH, 0)):
+                self._take(message)
+            for changelog in self._changelogs.values():
+                if changelog.changes:
+                    self._hand_on(changelog)
+        if time.monotonic() - self._looked >= _LOOK_S:
+            self._look(consumer)
+        for changelog in self._changelogs.values():
+            if not changelog.is_loaded and changelog.is_read:
+                self._in_loop(self._catalogue.loaded, changelog.load(self._max_rows))
+        if self._status is not None and self._status_end is not None and self._status_position >= self._status_end:
+            value, self._status = self._status, None
+            self._status_changed(consumer, value)
+
+    def _take(self, message: Message) -> None:
+        topic = message.topic() or ""
+        error = message.error()
+        if error is None:
+            if (changelog := self._changelogs.get(topic)) is not None:
+                changelog.take(message)
+            elif topic == STATUS_TOPIC:
+                self._status, self._status_position = message.value(), (message.offset() or 0) + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self.problems.pop(topic, None)
+            # The end may be behind the last record: markers and what compaction took have offsets too.
+            if (changelog := self._changelogs.get(topic)) is not None:
+                changelog.position = max(changelog.position, message.offset() or 0)
+            elif topic == STATUS_TOPIC:
+                self._status_position = max(self._status_position, message.offset() or 0)
+        elif error.code() in REFUSED:
+            self._refused(topic, error)
+
+    def _hand_on(self, changelog: Changelog) -> None:
+        changes, changelog.changes = changelog.changes, []
+        for at in range(0, len(changes), _SLICE):
+            some = changes[at : at + _SLICE]
+            self._in_loop(self._catalogue.changed, changelog.generation, changelog.name, some)
+
+    def _status_changed(self, consumer: Consumer, value: bytes) -> None:
+        try:
+            status = decode_status(value)
+        except LiveboardError as error:
+            _log.error("status that cannot be read", extra={"reason": str(error)})
+            return
+        followed: dict[str, Changelog] = {}
+        for generation, record in status.generations.items():
+            if record.state not in FOLLOWED:
+                continue
+            for name, columns in record.tables.items():
+                topic = changelog_topic(generation, name)
+                changelog = self._changelogs.get(topic) or Changelog(topic, generation, name, columns)
+                if record.state is not State.BUILDING and changelog.complete_at is None:
+                    changelog.complete_at = record.complete_at.get(name, 0)
+                    self._looked = 0.0
+                followed[topic] = changelog
+        for topic in self._changelogs.keys() - followed.keys() - {CONTROL_CHANGELOG}:
+            del self._changelogs[topic]
+            self.problems.pop(topic, None)
+            consumer.incremental_unassign([TopicPartition(topic, 0)])
+        for topic, changelog in followed.items():
+            if topic not in self._changelogs:
+                self._follow(consumer, changelog)
+        self._in_loop(self._catalogue.status_changed, status)
+
+    def _follow(self, consumer: Consumer, changelog: Changelog) -> None:
+        self._changelogs[changelog.topic] = changelog
+        consumer.incremental_assign([TopicPartition(changelog.topic, 0, OFFSET_BEGINNING)])
+
+    def _look(self, consumer: Consumer) -> None:
+        """Asks where topics end, of those where it matters, and how far behind the others are."""
+        if self._status_end is None:
+            self._status_end = self._end(consumer, STATUS_TOPIC)
+        for changelog in self._changelogs.values():
+            if not changelog.is_loaded and changelog.complete_at is not None and changelog.end is None:
+                changelog.end = self._end(consumer, changelog.topic)
+        self.lags = {
+            (changelog.generation, changelog.name): max(0, self._known_end(consumer, changelog) - changelog.position)
+            for changelog in self._changelogs.values()
+        }
+        self._looked = time.monotonic()
+
+    def _end(self, consumer: Consumer, topic: str) -> int | None:
+        """Where the topic ends now; None while the broker does not say."""
+        try:
+            found = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_S)
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.code() in REFUSED:
+                self._refused(topic, reason)
+            is_missing = reason.code() in (KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
+            # The orchestrator makes this topic with its first control message; until then the table is empty.
+            return 0 if topic == CONTROL_CHANGELOG and is_missing else None
+        self.problems.pop(topic, None)
+        return int(found[1]) if found else None
+
+    def _known_end(self, consumer: Consumer, changelog: Changelog) -> int:
+        found = consumer.get_watermark_offsets(TopicPartition(changelog.topic, 0), cached=True)
+        return int(found[1]) if found else 0
+
+    def _refused(self, topic: str, error: KafkaError) -> None:
+        problem = f"cannot read {topic}: {error.str()}"
+        if self.problems.get(topic) != problem:
+            _log.error("refused", extra={"topic": topic, "reason": error.str()})
+        self.problems[topic] = problem
+
+    def _in_loop(self, act: Callable[..., None], *arguments: Any) -> None:
+        """Has the event loop do it, in order; waits while the loop has enough to do."""
+        while not self._ahead.acquire(timeout=_WAIT_S):
+            if self._stopping.is_set():
+                return
+        self._loop.call_soon_threadsafe(self._act, act, arguments)
+
+    def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        try:
+            act(*arguments)
+        finally:
+            self._ahead.release()

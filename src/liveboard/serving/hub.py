@@ -1,0 +1,366 @@
+"""The viewers and what each of them is shown.
+
+Each viewer has one task that sends, and per subscription nothing but the step of the window that it was sent last. A
+viewer that does not keep up is therefore not queued for: when its connection takes the next frame, that frame leads
+from what it has to the newest content. Nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from liveboard import __version__
+from liveboard.contract import frames
+from liveboard.contract.frames import Code, FrameError
+from liveboard.serving.auth import Key
+from liveboard.serving.catalogue import Catalogue
+from liveboard.serving.metrics import Counters
+from liveboard.serving.query import compile_query
+from liveboard.serving.table import Applied, Table
+from liveboard.serving.views import Views
+from liveboard.serving.window import Window
+
+_MAX_OFFSET = 2**53
+# Beyond this many frames a second, all viewers together, each of them gets several changes in one.
+_FRAMES_PER_S = 20_000
+_SHORTEST_PAUSE_S = 0.002
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one server and one viewer may have."""
+
+    viewers: int = 10_000
+    subscriptions: int = 100
+    """Per viewer."""
+    waiting: int = 1_000
+    """Answers that a viewer has not read yet."""
+    auth_within_s: float = frames.AUTH_WITHIN_S
+    beat_every_s: float = frames.BEAT_EVERY_S
+
+
+class Subscription:
+    """A window under an id of the viewer's choice; with a name that can come to mean another table."""
+
+    def __init__(self, asked: frames.Subscribe, viewer: Viewer, views: Views) -> None:
+        self.asked = asked
+        self._viewer = viewer
+        self._views = views
+        self._window: Window | None = None
+        self._coming: Window | None = None
+        self._step = 0
+        self._version = 0
+        self._rebound = False
+
+    @property
+    def table(self) -> Table | None:
+        """The table that is shown, or will be as soon as its window is there."""
+        window = self._coming or self._window
+        return window.table if window else None
+
+    def show(self, asked: frames.Subscribe, table: Table) -> None:
+        """Moves to a window; the one before is shown until the new one has a content. A FrameError changes nothing."""
+        check_window(asked.offset, asked.size)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        window = self._views.open(table, query, asked.offset, asked.size, self)
+        self.asked = asked
+        if self._coming not in (None, window):
+            self._leave(self._coming)
+        self._coming = window
+        self.changed()
+
+    def changed(self) -> None:
+        """A window has a new content."""
+        if self._coming is not None and self._coming.is_ready:
+            before, self._window, self._coming = self._window, self._coming, None
+            self._step = 0
+            if before not in (None, self._window):
+                self._leave(before)
+            if before is not None and before.table.generation != self._window.table.generation:
+                self._rebound = True
+        if self._window is not None and self._step < self._window.step:
+            self._viewer.owe(self)
+
+    def take(self, counters: Counters) -> list[str]:
+        """The frames that lead to the newest content; none if the viewer has it."""
+        window = self._window
+        if window is None or self._step == window.step:
+            return []
+        texts = []
+        if self._rebound:
+            texts.append(frames.encode(frames.Rebound(self.asked.id, window.table.generation)))
+            self._rebound = False
+        event, body = window.since(self._step)
+        if self._step and window.step - self._step > 1:
+            counters.conflated(window.table.name)
+        self._step = window.step
+        self._version += 1
+        texts.append(frames.framed(event, self.asked.id, self._version, body))
+        if window.newest is not None:
+            counters.sent(window.table.name, window.newest)
+            window.newest = None
+        return texts
+
+    def close(self) -> None:
+        """Nothing more comes of it."""
+        for window in (self._window, self._coming):
+            self._leave(window)
+        self._window = self._coming = None
+
+    def _leave(self, window: Window | None) -> None:
+        if window is not None:
+            self._views.close(window, self)
+
+
+class Viewer:
+    """One connection."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self._limits = limits
+        self._answers: deque[str] = deque()
+        self._owed: dict[Subscription, None] = {}
+        self._beat_due = False
+        self._wake = asyncio.Event()
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether it asks more than it reads."""
+        return len(self._answers) > self._limits.waiting
+
+    def say(self, frame: frames.ServerFrame) -> None:
+        """Sends a frame, after those before."""
+        self._answers.append(frames.encode(frame))
+        self._wake.set()
+
+    def owe(self, subscription: Subscription) -> None:
+        """Sends what is new in a subscription, when the connection takes it."""
+        self._owed[subscription] = None
+        self._wake.set()
+
+    def beat(self) -> None:
+        """Lets it know that the server is there; once, however long it does not read."""
+        self._beat_due = True
+        self._wake.set()
+
+    def drop(self, id: int) -> None:
+        """Ends a subscription, if there is one."""
+        subscription = self.subscriptions.pop(id, None)
+        if subscription is not None:
+            self._owed.pop(subscription, None)
+            subscription.close()
+
+    async def send_all(
+        self, send: Callable[[str], Awaitable[None]], counters: Counters, pause: Callable[[], float]
+    ) -> None:
+        """Sends for as long as the connection lasts."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._answers or self._owed or self._beat_due:
+                while self._answers:
+                    await send(self._answers.popleft())
+                if self._beat_due:
+                    self._beat_due = False
+                    await send(_BEAT)
+                if self._owed:
+                    subscription = next(iter(self._owed))
+                    del self._owed[subscription]
+                    for text in subscription.take(counters):
+                        await send(text)
+            if (seconds := pause()) >= _SHORTEST_PAUSE_S:
+                await asyncio.sleep(seconds)
+
+
+class Hub:
+    """All viewers; belongs to the event loop, and is told by the catalogue what becomes of the tables."""
+
+    def __init__(self, key: Key, views: Views, counters: Counters, limits: Limits | None = None) -> None:
+        self.viewers: set[Viewer] = set()
+        self.catalogue = Catalogue(self)
+        self._key = key
+        self._views = views
+        self._counters = counters
+        self._limits = limits or Limits()
+
+    @property
+    def subscriptions(self) -> int:
+        """Of all viewers."""
+        return sum(len(viewer.subscriptions) for viewer in self.viewers)
+
+    async def serve(self, socket: WebSocket) -> None:
+        """One connection, from its first frame to its end."""
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect):
+            if len(self.viewers) >= self._limits.viewers:
+                message = f"expected up to {self._limits.viewers} viewers, found one more; try again later"
+                return await _refuse(socket, Code.OVERLOADED, message, frames.OVERLOADED)
+            if await self._is_let_in(socket):
+                await self._attend(socket)
+        return None
+
+    async def beat(self) -> None:
+        """Lets all viewers know from time to time that the server is there."""
+        while True:
+            await asyncio.sleep(self._limits.beat_every_s)
+            for viewer in self.viewers:
+                viewer.beat()
+
+    def applied(self, table: Table, applied: Applied) -> None:
+        """Rows have changed."""
+        self._views.applied(table, applied)
+
+    def rebound(self) -> None:
+        """Names mean other tables than before."""
+        for viewer in tuple(self.viewers):
+            for subscription in tuple(viewer.subscriptions.values()):
+                asked = subscription.asked
+                try:
+                    table = self.catalogue.find(asked.table, asked.generation)
+                    if table is not subscription.table:
+                        subscription.show(asked, table)
+                except FrameError as error:
+                    self._end(viewer, asked.id, error)
+
+    def dropped(self, table: Table) -> None:
+        """A table is gone, and with it what is pinned to it."""
+        for viewer in tuple(self.viewers):
+            for subscription in tuple(viewer.subscriptions.values()):
+                if subscription.table is table:
+                    asked = subscription.asked
+                    message = f'expected a generation that is kept, found that "{asked.generation}" has been closed'
+                    self._end(viewer, asked.id, FrameError(Code.UNKNOWN_TABLE, message))
+        self._views.drop(table)
+
+    async def _is_let_in(self, socket: WebSocket) -> bool:
+        message = f"expected the frame auth with the server's key within {self._limits.auth_within_s:g} s"
+        try:
+            async with asyncio.timeout(self._limits.auth_within_s):
+                frame = frames.decode_client(await _receive(socket))
+        except TimeoutError:
+            frame, message = None, f"{message}, found nothing"
+        except FrameError:
+            frame, message = None, f"{message}, found something else"
+        if isinstance(frame, frames.Auth) and self._key.opens(frame.psk):
+            if frame.protocol == frames.PROTOCOL:
+                return True
+            message = f"expected protocol {frames.PROTOCOL}, found {frame.protocol}"
+            await _refuse(socket, Code.BAD_FRAME, message, frames.UNSUPPORTED)
+            return False
+        self._counters.refused()
+        _log.warning("viewer refused", extra={"client": socket.client.host if socket.client else None})
+        await _refuse(
+            socket, Code.UNAUTHORIZED, message if frame is None else f"{message}, found another", frames.UNAUTHORIZED
+        )
+        return False
+
+    async def _attend(self, socket: WebSocket) -> None:
+        viewer = Viewer(self._limits)
+        viewer.say(frames.Ready(self.catalogue.infos(), f"liveboard {__version__}"))
+        self.viewers.add(viewer)
+        sender = asyncio.create_task(self._send(viewer, socket))
+        try:
+            while True:
+                try:
+                    self._obey(viewer, frames.decode_client(await _receive(socket)))
+                except FrameError as error:
+                    viewer.say(frames.Error(error.id, error.code, str(error)))
+                if viewer.is_flooded:
+                    _log.warning(
+                        "viewer does not read", extra={"client": socket.client.host if socket.client else None}
+                    )
+                    sender.cancel()
+                    message = f"expected a viewer that reads, found {self._limits.waiting} answers waiting"
+                    return await _refuse(socket, Code.OVERLOADED, message, frames.OVERLOADED)
+        finally:
+            self.viewers.discard(viewer)
+            for id in tuple(viewer.subscriptions):
+                viewer.drop(id)
+            sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sender
+
+    async def _send(self, viewer: Viewer, socket: WebSocket) -> None:
+        # When the connection ends while something is sent, the side that receives hears of it too.
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await viewer.send_all(socket.send_text, self._counters, lambda: len(self.viewers) / _FRAMES_PER_S)
+
+    def _obey(self, viewer: Viewer, frame: frames.ClientFrame) -> None:
+        match frame:
+            case frames.Subscribe():
+                self._subscribe(viewer, frame)
+            case frames.Window():
+                self._move(viewer, frame)
+            case frames.Unsubscribe():
+                viewer.drop(frame.id)
+            case frames.Auth():
+                raise FrameError(Code.BAD_FRAME, "expected one auth frame in a connection, found another")
+
+    def _subscribe(self, viewer: Viewer, asked: frames.Subscribe) -> None:
+        if asked.id in viewer.subscriptions:
+            raise FrameError(Code.BAD_FRAME, f"expected a new id, found {asked.id}, which is in use", asked.id)
+        if len(viewer.subscriptions) >= self._limits.subscriptions:
+            expected = f"expected up to {self._limits.subscriptions} subscriptions on a connection"
+            raise FrameError(Code.TOO_MANY, f"{expected}, found one more", asked.id)
+        subscription = Subscription(asked, viewer, self._views)
+        with _about(asked.id):
+            subscription.show(asked, self.catalogue.find(asked.table, asked.generation))
+        viewer.subscriptions[asked.id] = subscription
+
+    def _move(self, viewer: Viewer, frame: frames.Window) -> None:
+        subscription = viewer.subscriptions.get(frame.id)
+        if subscription is None or subscription.table is None:
+            raise FrameError(Code.BAD_WINDOW, f"expected the id of a subscription, found {frame.id}", frame.id)
+        named = {name: value for name, value in msgspec.structs.asdict(frame).items() if value is not msgspec.UNSET}
+        with _about(frame.id):
+            subscription.show(msgspec.structs.replace(subscription.asked, **named), subscription.table)
+
+    def _end(self, viewer: Viewer, id: int, error: FrameError) -> None:
+        viewer.drop(id)
+        viewer.say(frames.Error(id, error.code, str(error)))
+
+
+def check_window(offset: int, size: int) -> None:
+    """Whether there can be such a window; otherwise a FrameError."""
+    if not 1 <= size <= frames.MAX_SIZE:
+        raise FrameError(Code.BAD_WINDOW, f"expected a size from 1 to {frames.MAX_SIZE}, found {size}")
+    if not 0 <= offset <= _MAX_OFFSET:
+        raise FrameError(Code.BAD_WINDOW, f"expected an offset from 0 to {_MAX_OFFSET}, found {offset}")
+
+
+_BEAT = frames.encode(frames.Beat())
+
+
+@contextlib.contextmanager
+def _about(id: int) -> Iterator[None]:
+    """Says in a FrameError which subscription it is about."""
+    try:
+        yield
+    except FrameError as error:
+        raise FrameError(error.code, str(error), id) from None
+
+
+async def _receive(socket: WebSocket) -> str:
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    text = message.get("text")
+    if text is None:
+        raise FrameError(Code.BAD_FRAME, "expected a text frame, found a binary one")
+    return str(text)
+
+
+async def _refuse(socket: WebSocket, code: Code, message: str, close: int) -> None:
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        await socket.send_text(frames.encode(frames.Error(None, code, message)))
+        await socket.close(close, code)

@@ -1,0 +1,113 @@
+"""What Prometheus is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from time import time
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from liveboard.contract.names import REJECTS_TABLE, generation_number
+from liveboard.contract.status import State
+
+if TYPE_CHECKING:
+    from liveboard.serving.feed import Feed
+    from liveboard.serving.hub import Hub
+    from liveboard.serving.views import Views
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_TS = slice(-29, -2)  # the text of the row's last column
+
+
+class Counters:
+    """What is counted as it happens."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._latency = Histogram(
+            "liveboard_latency_seconds",
+            "From the Kafka timestamp of a new row's event to its sending to the first viewer",
+            ["table"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._conflations = Counter(
+            "liveboard_conflations",
+            "Frames that held several changes because the viewer or the server did not keep up",
+            ["table"],
+            registry=self.registry,
+        )
+        self._refused = Counter(
+            "liveboard_refused_viewers", "Connections without the right key", registry=self.registry
+        )
+
+    def sent(self, table: str, row: bytes) -> None:
+        """A new row was sent to its first viewer."""
+        try:
+            event_s = datetime.fromisoformat(row[_TS].decode()).timestamp()
+        except ValueError:
+            return  # a table without ts
+        self._latency.labels(table).observe(max(0.0, time() - event_s))
+
+    def conflated(self, table: str) -> None:
+        """A viewer was sent several changes in one."""
+        self._conflations.labels(table).inc()
+
+    def refused(self) -> None:
+        """A connection did not have the key."""
+        self._refused.inc()
+
+    def text(self) -> bytes:
+        """All metrics as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+
+class Gauges(Collector):
+    """What is looked at when Prometheus asks."""
+
+    def __init__(self, hub: Hub, views: Views, feed: Feed) -> None:
+        self._hub = hub
+        self._views = views
+        self._feed = feed
+
+    def collect(self) -> Iterator[Metric]:
+        """The state as of now."""
+        yield from self._tables()
+        yield from self._board()
+        yield GaugeMetricFamily("liveboard_viewers", "Connections with the key", len(self._hub.viewers))
+        yield GaugeMetricFamily("liveboard_subscriptions", "Of all viewers", self._hub.subscriptions)
+        yield GaugeMetricFamily("liveboard_windows", "Different windows that are open", self._views.windows)
+        yield GaugeMetricFamily("liveboard_mirrors", "Tables that are kept for sorting too", self._views.mirrors)
+
+    def _tables(self) -> Iterator[Metric]:
+        labels = ("table", "generation")
+        rows = GaugeMetricFamily("liveboard_rows", "Rows of a table", labels=labels)
+        updates = CounterMetricFamily("liveboard_updates", "Rows that came or changed", labels=labels)
+        evicted = CounterMetricFamily("liveboard_evicted_rows", "Rows that server.max_rows took out", labels=labels)
+        for table in self._hub.catalogue:
+            at = (table.name, table.generation or "")
+            rows.add_metric(at, len(table))
+            updates.add_metric(at, table.updates)
+            evicted.add_metric(at, table.evicted)
+        lag = GaugeMetricFamily("liveboard_feed_lag", "Changelog records that are not read yet", labels=labels)
+        for (generation, name), records in self._feed.lags.items():
+            lag.add_metric((name, generation or ""), records)
+        yield from (rows, updates, evicted, lag)
+
+    def _board(self) -> Iterator[Metric]:
+        catalogue = self._hub.catalogue
+        live = generation_number(catalogue.live) if catalogue.live else 0
+        yield GaugeMetricFamily("liveboard_generation", "The number of the generation that names mean; 0: none", live)
+        yield GaugeMetricFamily("liveboard_ready", "Whether the live generation is loaded", float(catalogue.is_ready))
+        rejects = sum(len(table) for table in catalogue.named() if table.name == REJECTS_TABLE)
+        yield GaugeMetricFamily("liveboard_rejects", "Records of the live generation that could not be read", rejects)
+        progress = GaugeMetricFamily("liveboard_build_progress", "How far a build is, 0 to 1", labels=("generation",))
+        for name, record in (catalogue.status.generations if catalogue.status else {}).items():
+            if record.state is State.BUILDING and record.progress:
+                progress.add_metric((name,), record.progress.percent / 100)
+        yield progress

@@ -1,0 +1,188 @@
+"""A table's rows once more, typed and in columns, so that DuckDB can sort, filter, search and count them.
+
+Dates and timestamps are kept as their texts, whose order is the order of time. SQL is made from column numbers only;
+everything that a viewer writes is a parameter. The database can reach no file and no network.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import orjson
+import pyarrow as pa
+
+from liveboard.contract.schema import Column
+from liveboard.serving.query import Query
+
+_DUCKDB_TYPES = {"boolean": "BOOLEAN", "int": "BIGINT", "bigint": "BIGINT", "double": "DOUBLE"}
+_ARROW_TYPES = {"boolean": pa.bool_(), "int": pa.int64(), "bigint": pa.int64(), "double": pa.float64()}
+# Decoding holds Python's lock, so the slices are small enough for other threads not to notice.
+_DECODED_AT_ONCE = 1_000
+_INSERTED_AT_ONCE = 100_000
+# DuckDB keeps the room of deleted rows; after this many for each row a mirror is better made anew.
+_WORN_BY_DELETIONS = 4
+_WORN_AT_LEAST = 200_000
+
+_log = logging.getLogger(__name__)
+_numbers = itertools.count(1)
+
+
+class Database:
+    """The DuckDB that all mirrors of a server live in."""
+
+    def __init__(self) -> None:
+        self._root = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        self._root.execute("ATTACH ':memory:' AS mirrors (COMPRESS)")
+        self._root.execute("SET lock_configuration = true")
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of one's own; a mirror's is used by one thread at a time."""
+        return self._root.cursor()
+
+    def close(self) -> None:
+        """Ends everything that runs."""
+        self._root.close()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A window of a query; `known` is whether its last answer can be kept while no change touches it."""
+
+    query: Query
+    offset: int
+    size: int
+    known: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The positions of the rows in the window, and how many rows the query has."""
+
+    positions: list[int]
+    total: int
+
+
+class Mirror:
+    """The rows of one table as of the last `update`. Not for the event loop: every method takes its time."""
+
+    def __init__(self, database: Database, columns: Sequence[Column]) -> None:
+        self._columns = tuple(columns)
+        self._cursor = database.cursor()
+        self._name = f"mirrors.t{next(_numbers)}"
+        types = [_DUCKDB_TYPES.get(column.type, "VARCHAR") for column in columns]
+        names = ", ".join(f"c{number} {type_}" for number, type_ in enumerate(types))
+        self._cursor.execute(f"CREATE TABLE {self._name} (pos BIGINT, {names})")
+        self._totals: dict[Query, int] = {}
+        self._inserted = 0
+        self._deleted = 0
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a new mirror would be much smaller than this one."""
+        return self._deleted > max(_WORN_AT_LEAST, _WORN_BY_DELETIONS * (self._inserted - self._deleted))
+
+    def load(self, first: int, rows: Sequence[bytes | None]) -> None:
+        """Takes all rows of the table, with the position of the first."""
+        for start in range(0, len(rows), _INSERTED_AT_ONCE):
+            some = rows[start : start + _INSERTED_AT_ONCE]
+            self._insert([(first + start + at, row) for at, row in enumerate(some) if row is not None])
+
+    def update(self, changes: Sequence[tuple[int, bytes | None]], asks: Sequence[Ask]) -> list[Answer | None]:
+        """Takes the new rows by position, then answers; None where no change concerns a known answer."""
+        self._cursor.execute("BEGIN")
+        try:
+            stale = self._replace(changes, {ask.query for ask in asks}) if changes else set()
+            self._cursor.execute("COMMIT")
+        except BaseException:
+            self._cursor.execute("ROLLBACK")
+            raise
+        return [None if ask.known and ask.query not in stale else self._answer(ask) for ask in asks]
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self._cursor.execute(f"DROP TABLE {self._name}")
+        self._cursor.close()
+
+    def _replace(self, changes: Sequence[tuple[int, bytes | None]], queries: set[Query]) -> set[Query]:
+        """Puts the changes in; gives the queries that had or have one of these rows."""
+        gone = pa.table({"pos": pa.array([position for position, _ in changes], pa.int64())})
+        self._cursor.register("gone", gone)
+        had = "pos IN (SELECT pos FROM gone)"
+        stale = {query for query in queries if self._any(self._name, query, had)}
+        self._deleted += self._number(f"DELETE FROM {self._name} WHERE {had}")
+        self._cursor.unregister("gone")
+        fresh = self._insert([(position, row) for position, row in changes if row is not None])
+        if fresh is not None:
+            self._cursor.register("fresh", fresh)
+            stale |= {query for query in queries - stale if self._any("fresh", query, "TRUE")}
+            self._cursor.unregister("fresh")
+        # A total is right for as long as no change touches its query, and nobody asks for it for nothing.
+        self._totals = {query: total for query, total in self._totals.items() if query in queries - stale}
+        return stale
+
+    def _insert(self, rows: Sequence[tuple[int, bytes]]) -> pa.Table | None:
+        if not rows:
+            return None
+        fresh = self._arrow(rows)
+        self._cursor.register("fresh", fresh)
+        self._cursor.execute(f"INSERT INTO {self._name} SELECT * FROM fresh")
+        self._cursor.unregister("fresh")
+        self._inserted += len(rows)
+        return fresh
+
+    def _answer(self, ask: Ask) -> Answer:
+        total = self._totals.get(ask.query)
+        if total is None:
+            total = self._totals[ask.query] = self._count(ask.query)
+        if ask.offset >= total:
+            return Answer([], total)
+        where = f" WHERE {ask.query.where}" if ask.query.where else ""
+        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {ask.query.order}pos LIMIT {ask.size} OFFSET {ask.offset}"
+        found = self._cursor.execute(sql, ask.query.parameters).fetchall()
+        return Answer([position for (position,) in found], total)
+
+    def _count(self, query: Query) -> int:
+        where = f" WHERE {query.where}" if query.where else ""
+        return self._number(f"SELECT count(*) FROM {self._name}{where}", query.parameters)
+
+    def _any(self, name: str, query: Query, having: str) -> bool:
+        where = f"{having} AND {query.where}" if query.where else having
+        return self._number(f"SELECT count(*) FROM (FROM {name} WHERE {where} LIMIT 1)", query.parameters) > 0
+
+    def _number(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        # All of the result, even if it is one row: the connection takes nothing else before its end.
+        return int(self._cursor.execute(sql, parameters).fetchall()[0][0])
+
+    def _arrow(self, rows: Sequence[tuple[int, bytes]]) -> pa.Table:
+        names = ["pos", *(f"c{number}" for number in range(len(self._columns)))]
+        batches = [
+            pa.RecordBatch.from_arrays(list(self._arrays(rows[at : at + _DECODED_AT_ONCE])), names=names)
+            for at in range(0, len(rows), _DECODED_AT_ONCE)
+        ]
+        return pa.Table.from_batches(batches)
+
+    def _arrays(self, rows: Sequence[tuple[int, bytes]]) -> Iterator[pa.Array]:
+        yield pa.array([position for position, _ in rows], pa.int64())
+        decoded = self._decoded([row for _, row in rows])
+        for number, column in enumerate(self._columns):
+            values = [row[number] for row in decoded]
+            if column.type == "bigint":
+                values = [int(value) if type(value) is str else value for value in values]
+            yield pa.array(values, _ARROW_TYPES.get(column.type, pa.string()))
+
+    def _decoded(self, rows: Sequence[bytes]) -> list[list[object]]:
+        try:
+            return list(orjson.loads(b"[" + b",".join(rows) + b"]"))
+        except orjson.JSONDecodeError:
+            return [self._decoded_alone(row) for row in rows]
+
+    def _decoded_alone(self, row: bytes) -> list[object]:
+        try:
+            return list(orjson.loads(row))
+        except orjson.JSONDecodeError as error:
+            _log.error("row that cannot be sorted or found", extra={"reason": str(error)})
+            return [None] * len(self._columns)

@@ -1,0 +1,176 @@
+"""What a viewer wants to see of a table, checked against its columns, and its SQL for the mirror.
+
+The contract's module `frames` says what filters, sorts and searches mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from liveboard.contract.frames import Code, FrameError, SortKey
+from liveboard.contract.schema import Column, wire_type
+
+MAX_VALUES = 1_000
+MAX_CONDITIONS = 100
+
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_OPERATORS = (*_COMPARISONS, "in", "between", "contains", "starts with", "is null", "is not null")
+_TEXT_FUNCTIONS = {"contains": "contains", "starts with": "starts_with"}
+_WITHOUT_VALUE = ("is null", "is not null")
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A sort, a filter and a search in SQL, equal if they mean the same; with none of them it is the natural order."""
+
+    where: str = ""
+    order: str = ""
+    parameters: tuple[Any, ...] = ()
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether all rows are wanted in the table's own order."""
+        return not self.where and not self.order
+
+
+NATURAL = Query()
+
+
+def compile_query(
+    columns: Sequence[Column],
+    sort: Sequence[SortKey] | None,
+    filter: Sequence[Sequence[Any]] | None,
+    search: str | None,
+) -> Query:
+    """The query; otherwise a FrameError `bad_filter` that says what was expected and what was found."""
+    places = {column.name: number for number, column in enumerate(columns)}
+    conditions: list[str] = []
+    parameters: list[Any] = []
+    if len(filter or ()) > MAX_CONDITIONS:
+        raise _bad(f"expected up to {MAX_CONDITIONS} conditions, found {len(filter or ())}")
+    for term in filter or ():
+        sql, values = _condition(columns, places, term)
+        conditions.append(sql)
+        parameters += values
+    if search:
+        texts = [number for number, column in enumerate(columns) if column.type == "string"]
+        finds = " OR ".join(f"contains(lower(c{number}), lower(?))" for number in texts)
+        conditions.append(f"({finds or 'FALSE'})")
+        parameters += [search] * len(texts)
+    order: dict[int, str] = {}
+    for name, direction in sort or ():
+        # A column that is named again cannot change the order any more.
+        order.setdefault(_place(places, name), direction)
+    return Query(
+        " AND ".join(conditions),
+        "".join(f"c{number} {direction} NULLS LAST, " for number, direction in order.items()),
+        tuple(parameters),
+    )
+
+
+def _condition(columns: Sequence[Column], places: dict[str, int], term: Sequence[Any]) -> tuple[str, list[Any]]:
+    if not 2 <= len(term) <= 3 or not all(isinstance(word, str) for word in term[:2]):
+        raise _bad(f"expected a condition [column, operator, value], found {_shown(list(term))}")
+    name, operator = term[:2]
+    number = _place(places, name)
+    column, sql = columns[number], f"c{number}"
+    if operator not in _OPERATORS:
+        raise _bad(f"expected an operator ({', '.join(_OPERATORS)}), found {_shown(operator)}")
+    if operator in _WITHOUT_VALUE:
+        if len(term) == 3 and term[2] is not None:
+            raise _bad(f'expected no value for "{name}" {operator}, found {_shown(term[2])}')
+        return f"{sql} {operator.upper()}", []
+    if len(term) == 2:
+        raise _bad(f'expected a value for "{name}" {operator}, found none')
+    value = term[2]
+    if operator in _TEXT_FUNCTIONS:
+        if column.type != "string":
+            raise _bad(f'expected a string column for "{operator}", found "{name}" of type {wire_type(column.type)}')
+        return f"{_TEXT_FUNCTIONS[operator]}(lower({sql}), lower(?))", [_value(column, value)]
+    if column.type == "boolean" and operator not in ("=", "!=", "in"):
+        raise _bad(f'expected =, !=, in or is null for "{name}" of type bool, found {_shown(operator)}')
+    if operator in ("in", "between"):
+        if not isinstance(value, list):
+            raise _bad(f'expected a list of values for "{name}" {operator}, found {_shown(value)}')
+        if len(value) > MAX_VALUES or (operator == "between" and len(value) != 2):
+            wanted = "two values" if operator == "between" else f"up to {MAX_VALUES} values"
+            raise _bad(f'expected {wanted} for "{name}" {operator}, found {len(value)}')
+        values = [_value(column, item) for item in value]
+        if operator == "between":
+            return f"{sql} BETWEEN ? AND ?", values
+        return (f"{sql} IN ({', '.join('?' * len(values))})" if values else "FALSE"), values
+    return f"{sql} {operator} ?", [_value(column, value)]
+
+
+def _place(places: dict[str, int], name: str) -> int:
+    if name not in places:
+        raise _bad(f"expected a column ({', '.join(places)}), found {_shown(name)}")
+    return places[name]
+
+
+def _value(column: Column, value: Any) -> Any:
+    expected, convert = _TYPES[column.type]
+    try:
+        return convert(value)
+    except (ValueError, OverflowError):
+        raise _bad(f'expected {expected} for "{column.name}", found {_shown(value)}') from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("not a boolean")
+    return value
+
+
+def _integer(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and len(value) <= 20 else value
+    if not isinstance(number, int) or isinstance(number, bool) or number not in _INT64:
+        raise ValueError("not a 64-bit integer")
+    return number
+
+
+def _double(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(number := float(value)):
+        raise ValueError("not a finite number")
+    return number
+
+
+def _date(value: Any) -> str:
+    return date.fromisoformat(_text(value)).isoformat()
+
+
+def _timestamp(value: Any) -> str:
+    time = datetime.fromisoformat(_text(value))
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+_TYPES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "string": ("a text", _text),
+    "boolean": ("true or false", _boolean),
+    "int": ("an integer", _integer),
+    "bigint": ("a 64-bit integer, as a number or a text of digits", _integer),
+    "double": ("a number", _double),
+    "date": ('a date such as "2026-01-31"', _date),
+    "timestamp": ('a time such as "2026-01-31T09:30:00Z"', _timestamp),
+}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, str) else f'"{value}"'
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def _bad(message: str) -> FrameError:
+    return FrameError(Code.BAD_FILTER, message)

@@ -1,0 +1,192 @@
+"""A live table in memory: the changelog's bytes, in the table's own order, found by key.
+
+**The order of rows.** A changelog keeps the last record of a key, so what is read of it at the start comes in the order
+of each row's last change, and what a build writes comes key by key; neither is the order of arrival. So the rows that
+are read before a table is first shown are put in the order of (ts, length of the key, key), which for the rows of one
+source partition is the order of arrival. Rows that come later are appended in the order of the changelog. A row never
+moves, whatever becomes of its values.
+
+Known limit: a row that arrives late, with a `ts` before rows that are shown already, is appended by the replicas that
+are running and put in its place by one that starts afterwards, and changelogs do not say any more which of the two it
+was. Replicas then agree on the rows of a table but not on the place of such a row, until they are restarted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from liveboard.contract.frames import WireColumn, wire_columns
+from liveboard.contract.schema import TS, Column
+
+Change = tuple[bytes, bytes | None]
+"""A row's key and its new value, or None for its removal."""
+Row = tuple[bytes, bytes]
+"""A row's key and its value, a JSON array."""
+
+_TS_BYTES = len('"2026-01-31T09:30:00.000000Z"]')
+_SORT_SLICE = 10_000
+# Oldest rows go in steps of this fraction of the cap, since every step moves all rows of all windows.
+_EVICTED_AT_ONCE = 0.01
+
+
+@dataclass(slots=True)
+class Applied:
+    """What a batch of changes did: by position, the row as it was before, None where there was none."""
+
+    before: dict[int, Row | None] = field(default_factory=dict)
+    removed: bool = False
+    """Whether rows went away, so that later ones have another index now."""
+
+
+class Table:
+    """Rows by key, in an order of their own.
+
+    A row's *position* is a number that it keeps for as long as it is there; its *index* is how many rows are before it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        generation: str | None,
+        columns: Sequence[Column],
+        rows: Iterable[Row] = (),
+        max_rows: int = 0,
+    ) -> None:
+        self.name = name
+        self.generation = generation
+        self.columns = tuple(columns)
+        self.wire: tuple[WireColumn, ...] = wire_columns(columns)
+        self.has_ts = self.columns[-1] == TS
+        self.updates = 0
+        self.evicted = 0
+        self._max_rows = max_rows
+        self._keys: list[bytes | None] = []
+        self._rows: list[bytes | None] = []
+        for key, row in rows:
+            self._keys.append(key)
+            self._rows.append(row)
+        self._positions: dict[bytes, int] = {key: at for at, key in enumerate(self._keys) if key is not None}
+        self._base = 0  # the position of what is first in the lists
+        self._holes: list[int] = []  # the positions of removed rows, ascending
+        self.updates = len(self._keys)
+        if max_rows and len(self) > max_rows:
+            self._evict(len(self) - max_rows, Applied())
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @property
+    def end(self) -> int:
+        """The position that the next new row gets."""
+        return self._base + len(self._rows)
+
+    def apply(self, changes: Iterable[Change]) -> Applied:
+        """Puts the changes into the table; a row that is written again as it is counts as no change."""
+        applied = Applied()
+        before, positions, rows, keys, base = applied.before, self._positions, self._rows, self._keys, self._base
+        for key, row in changes:
+            at = positions.get(key)
+            if row is None:
+                if at is not None:
+                    self._remove(key, at, applied)
+            elif at is None:
+                if self.evicted and self._is_older_than_all(row):
+                    continue
+                at = base + len(rows)
+                positions[key] = at
+                keys.append(key)
+                rows.append(row)
+                before[at] = None
+                self.updates += 1
+            elif (old := rows[at - base]) != row:
+                assert old is not None
+                before.setdefault(at, (key, old))
+                rows[at - base] = row
+                self.updates += 1
+        if self._max_rows and len(self) > self._max_rows:
+            step = int(self._max_rows * _EVICTED_AT_ONCE)
+            self._evict(len(self) - self._max_rows + step, applied)
+        return applied
+
+    def window(self, offset: int, size: int) -> tuple[list[bytes], list[bytes]]:
+        """The keys and the values of up to `size` rows from index `offset` on."""
+        start = self.position_at(offset) - self._base
+        stop = self.position_at(offset + size) - self._base
+        keys, rows = self._keys[start:stop], self._rows[start:stop]
+        return [key for key in keys if key is not None], [row for row in rows if row is not None]
+
+    def row(self, position: int) -> Row | None:
+        """The row at a position; None if it is not there any more."""
+        at = position - self._base
+        if at < 0 or at >= len(self._rows):
+            return None
+        key, row = self._keys[at], self._rows[at]
+        return None if key is None or row is None else (key, row)
+
+    def rows(self) -> tuple[int, list[bytes | None]]:
+        """All values as of now, None where a row was removed, and the position of the first."""
+        return self._base, self._rows.copy()
+
+    def index_of(self, position: int) -> int:
+        """How many rows are before a position."""
+        return position - self._base - bisect_left(self._holes, position)
+
+    def position_at(self, index: int) -> int:
+        """The position of the row at an index; behind the last row, the table's end."""
+        # holes[i] - i is the position that a row would have with the same index and no hole before it
+        position = self._base + index
+        holes = self._holes
+        skipped = bisect_right(range(len(holes)), position, key=lambda i: holes[i] - i) if holes else 0
+        return min(position + skipped, self.end)
+
+    def _remove(self, key: bytes, position: int, applied: Applied) -> None:
+        at = position - self._base
+        row = self._rows[at]
+        assert row is not None
+        applied.before.setdefault(position, (key, row))
+        applied.removed = True
+        del self._positions[key]
+        self._keys[at] = self._rows[at] = None
+        self._holes.insert(bisect_left(self._holes, position), position)
+        self.updates += 1
+
+    def _evict(self, count: int, applied: Applied) -> None:
+        """Takes away the oldest rows, and the holes among them."""
+        stop = self.position_at(count) - self._base
+        for at in range(stop):
+            key, row = self._keys[at], self._rows[at]
+            if key is not None and row is not None:
+                applied.before.setdefault(self._base + at, (key, row))
+                del self._positions[key]
+        del self._keys[:stop], self._rows[:stop]
+        self._base += stop
+        del self._holes[: bisect_left(self._holes, self._base)]
+        self.evicted += count
+        applied.removed = True
+
+    def _is_older_than_all(self, row: bytes) -> bool:
+        """Whether the row can only be a change to one that was evicted."""
+        if not self.has_ts:
+            return False
+        oldest = self._rows[self.position_at(0) - self._base] if len(self) else None
+        return oldest is not None and row[-_TS_BYTES:] < oldest[-_TS_BYTES:]
+
+
+def in_order(rows: dict[bytes, bytes]) -> list[Row]:
+    """The rows in the order of (ts, length of the key, key)."""
+    keys = list(rows)
+    # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not.
+    ordinals = pa.concat_arrays(
+        [
+            pa.array([rows[key][-_TS_BYTES:] + len(key).to_bytes(4) + key for key in keys[at : at + _SORT_SLICE]])
+            for at in range(0, len(keys), _SORT_SLICE)
+        ]
+        or [pa.array([], pa.binary())]
+    )
+    order = pc.array_sort_indices(ordinals).to_numpy()
+    return [(key, rows[key]) for key in (keys[at] for at in order)]

@@ -1,0 +1,84 @@
+"""A live table against a plain dictionary: content, order, windows, removals, the cap."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liveboard.contract.schema import TS, Column
+from liveboard.serving.table import Table, in_order
+
+COLUMNS = (Column("n", "bigint"), TS)
+KEYS = st.integers(0, 30).map(lambda n: b"0-%d" % n)
+
+
+def row(number: int, second: int = 0) -> bytes:
+    return b'[%d,"2026-01-31T09:30:%02d.000000Z"]' % (number, second)
+
+
+CHANGES = st.lists(st.tuples(KEYS, st.one_of(st.none(), st.integers(0, 3).map(row))), max_size=20)
+
+
+@given(st.lists(CHANGES, max_size=8), st.integers(0, 30), st.integers(1, 10))
+def test_windows_and_changes_are_those_of_a_dictionary(
+    batches: list[list[tuple[bytes, bytes]]], at: int, size: int
+) -> None:
+    table, model = Table("t", "g1", COLUMNS), dict[bytes, bytes]()
+    for batch in batches:
+        positions = {
+            key: position for position in range(table.end) if (found := table.row(position)) for key in found[:1]
+        }
+        before = dict(model)
+        for key, value in batch:
+            if value is None:
+                model.pop(key, None)
+            else:
+                model[key] = value
+        applied = table.apply(batch)
+        rows = list(model.items())
+        assert len(table) == len(rows)
+        window = rows[at : at + size]
+        assert table.window(at, size) == ([key for key, _ in window], [value for _, value in window])
+        for key, position in positions.items():
+            touched = before.get(key) != model.get(key)
+            assert not touched or applied.before[position] == (key, before[key])
+        for index, (key, value) in enumerate(rows):
+            position = table.position_at(index)
+            assert table.row(position) == (key, value)
+            assert table.index_of(position) == index
+
+
+def test_b7_a_changed_row_stays_where_it_is_and_a_row_written_again_is_no_change() -> None:
+    table = Table("t", "g1", COLUMNS, [(b"0-0", row(1)), (b"0-1", row(2))])
+    assert table.apply([(b"0-0", row(3)), (b"0-1", row(2))]).before == {0: (b"0-0", row(1))}
+    assert table.window(0, 10) == ([b"0-0", b"0-1"], [row(3), row(2)])
+
+
+def test_b7_what_is_read_at_the_start_is_put_in_order_of_arrival() -> None:
+    rows = {b"0-10": row(1, 5), b"0-9": row(2, 5), b"1-3": row(3, 1), b"0-11": row(4, 4)}
+    assert [key for key, _ in in_order(rows)] == [b"1-3", b"0-11", b"0-9", b"0-10"]
+    assert in_order({}) == []
+
+
+@given(st.integers(1, 300), st.lists(st.integers(1, 100), max_size=10))
+def test_the_cap_lets_the_oldest_go_and_counts_them(cap: int, batches: list[int]) -> None:
+    table = Table("t", "g1", COLUMNS, max_rows=cap)
+    written = 0
+    for count in batches:
+        keys = [b"0-%d" % n for n in range(written, written + count)]
+        applied = table.apply((key, row(1)) for key in keys)
+        written += count
+        kept = written - table.evicted
+        assert len(table) == kept
+        assert kept <= cap
+        assert kept >= min(written, cap - cap // 100)
+        assert table.window(0, cap)[0] == [b"0-%d" % n for n in range(table.evicted, written)]
+        assert applied.removed or not table.evicted or table.evicted < written
+
+
+def test_a_change_to_a_row_that_went_out_does_not_bring_it_back() -> None:
+    table = Table("t", "g1", COLUMNS, [(b"0-%d" % n, row(n, n)) for n in range(10)], max_rows=5)
+    assert table.evicted == 5
+    table.apply([(b"0-2", row(99, 2)), (b"0-7", row(77, 7)), (b"0-10", row(10, 10))])
+    assert table.window(0, 10)[0] == [b"0-6", b"0-7", b"0-8", b"0-9", b"0-10"]
+    assert table.window(1, 1)[1] == [row(77, 7)]

@@ -1,0 +1,321 @@
+"""Windows at any place of any sort, filter and search against plain Python over the same rows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import rows as oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from liveboard.contract.changelog import decode_row
+from liveboard.contract.frames import Code, FrameError
+from liveboard.contract.schema import TS, Column
+from liveboard.serving.query import Query, compile_query
+from liveboard.serving.table import Table
+from liveboard.serving.views import Views
+from liveboard.serving.window import Window
+
+COLUMNS = (
+    Column("name", "string"),
+    Column("age", "bigint"),
+    Column("balance", "double"),
+    Column("vip", "boolean"),
+    Column("born", "date"),
+    Column("city", "string"),
+    TS,
+)
+WORDS = st.one_of(
+    st.sampled_from(
+        ["", "Ada", "ada", "ADA", "Grüße", "GRÜSSE", "İstanbul", "ΑΣ", "ας", "a%b_c", "a\\b", "x'y\"z", "\u0000"]
+    ),
+    st.text(max_size=4),
+)
+AGES = st.one_of(st.integers(-3, 3), st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]))
+BALANCES = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
+DATES = st.dates().map(str)
+TIMES = st.integers(0, 9).map(lambda second: f"2026-01-31T09:30:0{second}.000000Z")
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "name": WORDS,
+    "age": AGES,
+    "balance": BALANCES,
+    "vip": st.booleans(),
+    "born": DATES,
+    "city": WORDS,
+    "ts": TIMES,
+}
+ROWS = st.tuples(*(st.one_of(st.none(), VALUES[column.name]) for column in COLUMNS[:-1]), TIMES)
+NAMES = st.sampled_from([column.name for column in COLUMNS])
+SORTS = st.lists(st.tuples(NAMES, st.sampled_from(["asc", "desc"])), max_size=3)
+
+
+def _conditions(name: str) -> st.SearchStrategy[list[Any]]:
+    value = VALUES[name]
+    comparisons = ["=", "!="] if name == "vip" else ["=", "!=", "<", "<=", ">", ">="]
+    kinds = [
+        st.tuples(st.just(name), st.sampled_from(comparisons), value),
+        st.tuples(st.just(name), st.just("in"), st.lists(value, max_size=3)),
+        st.tuples(st.just(name), st.sampled_from(["is null", "is not null"])),
+    ]
+    if name != "vip":
+        kinds.append(st.tuples(st.just(name), st.just("between"), st.lists(value, min_size=2, max_size=2)))
+    if name in ("name", "city"):
+        kinds.append(st.tuples(st.just(name), st.sampled_from(["contains", "starts with"]), value))
+    return st.one_of(*kinds).map(list)
+
+
+FILTERS = st.lists(NAMES.flatmap(_conditions), max_size=2)
+SEARCHES = st.one_of(st.none(), WORDS)
+
+
+class Heard:
+    """Counts what it hears of a window."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def changed(self) -> None:
+        self.event.set()
+
+
+def encoded(row: tuple[Any, ...]) -> bytes:
+    """A changelog value: integers beyond 2^53 as texts."""
+    far = [str(value) if type(value) is int and abs(value) > 2**53 else value for value in row]
+    return json.dumps(far, ensure_ascii=False).encode()
+
+
+def shown(window: Window) -> tuple[int, list[tuple[str, oracle.Row]]]:
+    """What a viewer of the window sees."""
+    body = json.loads(f"{{{window.content()}}}")
+    rows = [decode_row(json.dumps(row).encode(), COLUMNS) for row in body["rows"]]
+    return body["total"], list(zip(body["keys"], rows, strict=True))
+
+
+def running(scenario: Callable[[Views], Awaitable[None]], **options: Any) -> None:
+    """The scenario, with views that are ended after it."""
+
+    async def run() -> None:
+        views = Views(**options)
+        try:
+            await scenario(views)
+        finally:
+            await views.stop()
+
+    asyncio.run(run())
+
+
+async def opened(views: Views, table: Table, query: Query, offset: int, size: int) -> tuple[Window, Heard]:
+    heard = Heard()
+    window = views.open(table, query, offset, size, heard)
+    if not window.is_ready:
+        async with asyncio.timeout(60):
+            await heard.event.wait()
+    return window, heard
+
+
+@settings(max_examples=150)
+@given(st.lists(ROWS, max_size=12), SORTS, FILTERS, SEARCHES, st.integers(0, 12), st.integers(1, 12))
+def test_any_window_is_what_plain_python_says(
+    rows: list[tuple[Any, ...]], sort: Any, filter: Any, search: Any, offset: int, size: int
+) -> None:
+    keyed = [(f"0-{number}", row) for number, row in enumerate(rows)]
+    table = Table("t", "g1", COLUMNS, [(key.encode(), encoded(row)) for key, row in keyed])
+    expected = oracle.queried(keyed, COLUMNS, sort, filter, search)
+
+    async def scenario(views: Views) -> None:
+        query = compile_query(COLUMNS, sort, filter, search)
+        window, heard = await opened(views, table, query, offset, size)
+        assert shown(window) == (len(expected), expected[offset : offset + size])
+        views.close(window, heard)
+        assert views.windows == 0
+
+    running(scenario)
+
+
+CHANGE = st.tuples(st.integers(0, 15).map(lambda n: f"0-{n}"), st.one_of(st.none(), ROWS))
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.lists(CHANGE, max_size=6), min_size=1, max_size=5),
+    SORTS,
+    FILTERS,
+    SEARCHES,
+    st.integers(0, 8),
+    st.integers(1, 8),
+)
+def test_windows_follow_the_table_and_deltas_lead_to_the_same(
+    batches: Any, sort: Any, filter: Any, search: Any, offset: int, size: int
+) -> None:
+    async def scenario(views: Views) -> None:
+        table, model = Table("t", "g1", COLUMNS), dict[str, tuple[Any, ...]]()
+        window, _ = await opened(views, table, compile_query(COLUMNS, sort, filter, search), offset, size)
+        natural, _ = await opened(views, table, Query(), offset, size)
+        viewed: dict[Window, tuple[int, list[Any]]] = {}
+        for batch in batches:
+            for key, row in batch:
+                if row is None:
+                    model.pop(key, None)
+                else:
+                    model[key] = row
+            changes = [(key.encode(), encoded(row) if row is not None else None) for key, row in batch]
+            views.applied(table, table.apply(changes))
+            everything = list(model.items())
+            expected = oracle.queried(everything, COLUMNS, sort, filter, search)
+            wanted = {
+                natural: (len(everything), everything[offset : offset + size]),
+                window: (len(expected), expected[offset : offset + size]),
+            }
+            for each, content in wanted.items():
+                async with asyncio.timeout(60):
+                    while shown(each) != content:
+                        await asyncio.sleep(0.01)
+                step, rows = viewed.get(each, (0, []))
+                viewed[each] = (each.step, applied_to(rows, *each.since(step)) if step != each.step else rows)
+                assert viewed[each][1] == list(
+                    zip(*[json.loads(f"{{{each.content()}}}")[part] for part in ("keys", "rows")], strict=True)
+                )
+
+    running(scenario)
+
+
+def applied_to(rows: list[Any], event: str, body: str) -> list[Any]:
+    """What a client has after a frame."""
+    frame = json.loads(f"{{{body}}}")
+    if event == "snapshot":
+        return list(zip(frame["keys"], frame["rows"], strict=True))
+    rows = list(rows)
+    for index, key, row in frame["rows"]:
+        if index < len(rows):
+            rows[index] = (key, row)
+        else:
+            assert index == len(rows)
+            rows.append((key, row))
+    return rows[: len(rows) - frame["drop"]]
+
+
+def test_an_answer_is_as_of_one_moment() -> None:
+    """Rows that change while the mirror is asked are shown as the mirror had them."""
+
+    async def scenario(views: Views) -> None:
+        rows = [("Ada", n, 1.0, None, None, None, "2026-01-31T09:30:00.000000Z") for n in range(5_000)]
+        table = Table("t", "g1", COLUMNS, [(b"0-%d" % n, encoded(row)) for n, row in enumerate(rows)])
+        heard = Heard()
+        window = views.open(
+            table, compile_query(COLUMNS, [("age", "desc")], [["name", "=", "Ada"]], None), 0, 10_000, heard
+        )
+        for generation in range(50):
+            change = [
+                (b"0-%d" % n, encoded(("Eve" if generation % 2 == 0 else "Ada", *rows[n][1:])))
+                for n in range(0, 5_000, 3)
+            ]
+            views.applied(table, table.apply(change))
+            await asyncio.sleep(0.01)
+            if window.is_ready:
+                total, found = shown(window)
+                assert total == len(found)
+                assert {row[0] for _, row in found} == {"Ada"}
+                assert total in (5_000, 5_000 - len(change))
+        assert window.is_ready
+
+    running(scenario)
+
+
+def test_b21_one_window_for_all_who_look_and_nothing_after_the_last() -> None:
+    async def scenario(views: Views) -> None:
+        table = Table("t", "g1", COLUMNS)
+        query = compile_query(COLUMNS, [("age", "asc")], None, None)
+        for wanted in (query, Query()):
+            one, first = await opened(views, table, wanted, 0, 10)
+            two, second = await opened(views, table, wanted, 0, 10)
+            assert one is two
+            assert views.windows == 1
+            views.close(one, first)
+            views.close(one, first)
+            assert views.windows == 1
+            views.close(two, second)
+            assert views.windows == 0
+        async with asyncio.timeout(60):
+            while views.mirrors:
+                await asyncio.sleep(0.01)
+
+    running(scenario, mirror_kept_s=0.0)
+
+
+def test_a_change_that_a_view_cannot_see_gives_it_no_new_step() -> None:
+    async def scenario(views: Views) -> None:
+        table = Table("t", "g1", COLUMNS)
+        adas, _ = await opened(views, table, compile_query(COLUMNS, None, [["name", "=", "Ada"]], None), 0, 10)
+        eves, _ = await opened(views, table, compile_query(COLUMNS, None, [["name", "=", "Eve"]], None), 0, 10)
+        for number in range(3):
+            row = ("Eve", number, None, None, None, None, "2026-01-31T09:30:00.000000Z")
+            views.applied(table, table.apply([(b"0-0", encoded(row))]))
+            async with asyncio.timeout(60):
+                while shown(eves)[1] != [("0-0", row)]:
+                    await asyncio.sleep(0.01)
+        assert adas.step == 1
+        assert eves.step == 4
+
+    running(scenario)
+
+
+def test_too_many_different_queries_are_refused() -> None:
+    async def scenario(views: Views) -> None:
+        table = Table("t", "g1", COLUMNS)
+        query = compile_query(COLUMNS, [("age", "asc")], None, None)
+        await opened(views, table, query, 0, 10)
+        await opened(views, table, query, 0, 11)
+        with pytest.raises(FrameError) as caught:
+            views.open(table, query, 0, 12, Heard())
+        assert caught.value.code == Code.OVERLOADED
+        views.open(table, query, 0, 11, Heard())
+
+    running(scenario, max_queried=2)
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ([["nme", "=", "x"]], 'expected a column (name, age, balance, vip, born, city, ts), found "nme"'),
+        (
+            [["name", "==", "x"]],
+            "expected an operator (=, !=, <, <=, >, >=, in, between, contains, starts with, is null, is not null), "
+            'found "=="',
+        ),
+        ([["name"]], "expected a condition [column, operator, value], found ['name']"),
+        ([["name", "=", 1, 2]], "expected a condition [column, operator, value], found ['name', '=', 1, 2]"),
+        ([[1, "=", 1]], "expected a condition [column, operator, value], found [1, '=', 1]"),
+        ([["name", "="]], 'expected a value for "name" =, found none'),
+        ([["name", "=", 1]], 'expected a text for "name", found 1'),
+        ([["name", "=", None]], 'expected a text for "name", found None'),
+        ([["age", "=", "x"]], 'expected a 64-bit integer, as a number or a text of digits for "age", found "x"'),
+        ([["age", "=", True]], 'expected a 64-bit integer, as a number or a text of digits for "age", found True'),
+        ([["age", "<", 3.5]], 'expected a 64-bit integer, as a number or a text of digits for "age", found 3.5'),
+        ([["age", "<", 2**63]], f'expected a 64-bit integer, as a number or a text of digits for "age", found {2**63}'),
+        ([["balance", "<", "3"]], 'expected a number for "balance", found "3"'),
+        ([["balance", "<", 10**400]], 'expected a number for "balance", found 1' + "0" * 99 + "…"),
+        ([["vip", "=", 1]], 'expected true or false for "vip", found 1'),
+        ([["vip", "<", True]], 'expected =, !=, in or is null for "vip" of type bool, found "<"'),
+        ([["born", "=", "31.1.2026"]], 'expected a date such as "2026-01-31" for "born", found "31.1.2026"'),
+        ([["ts", ">", "noon"]], 'expected a time such as "2026-01-31T09:30:00Z" for "ts", found "noon"'),
+        ([["age", "in", 3]], 'expected a list of values for "age" in, found 3'),
+        ([["age", "in", [0] * 1001]], 'expected up to 1000 values for "age" in, found 1001'),
+        ([["age", "between", [1]]], 'expected two values for "age" between, found 1'),
+        ([["age", "contains", "1"]], 'expected a string column for "contains", found "age" of type int64'),
+        ([["age", "is null", 3]], 'expected no value for "age" is null, found 3'),
+        ([["age", "=", 3]] * 101, "expected up to 100 conditions, found 101"),
+    ],
+)
+def test_bad_filters_say_what_was_expected_and_found(filter: Any, message: str) -> None:
+    with pytest.raises(FrameError) as caught:
+        compile_query(COLUMNS, None, filter, None)
+    assert (caught.value.code, str(caught.value)) == (Code.BAD_FILTER, message)
+
+
+def test_times_in_filters_may_be_written_in_any_iso_form() -> None:
+    forms = ["2026-01-31T09:30:00Z", "2026-01-31 10:30:00+01:00", "2026-01-31T09:30", "2026-01-31T09:30:00.000000Z"]
+    assert len({compile_query(COLUMNS, None, (("ts", "=", form),), None) for form in forms}) == 1
