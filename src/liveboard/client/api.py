@@ -14,9 +14,8 @@ import msgspec
 
 from liveboard.client.address import Address, Unauthorized, Unreachable
 from liveboard.contract import frames
+from liveboard.contract.names import EXPORT_FORMATS
 from liveboard.errors import LiveboardError
-
-FORMATS = ("csv", "parquet", "arrow", "json")
 
 _TIMEOUT_S = 60.0
 _READ_BYTES = 256 * 1024
@@ -58,8 +57,8 @@ class Api:
 
     def export(self, asked: frames.Subscribe, format: str, into: BinaryIO) -> None:
         """Writes a whole table, as of one moment, into a file; `asked` has its sort, filter and so on."""
-        if format not in FORMATS:
-            raise LiveboardError(f'expected a format ({", ".join(FORMATS)}), found "{format}"')
+        if format not in EXPORT_FORMATS:
+            raise LiveboardError(f'expected a format ({", ".join(EXPORT_FORMATS)}), found "{format}"')
         texts = {"format": format, "search": asked.search, "generation": asked.generation}
         values = {"sort": asked.sort, "filter": asked.filter}
         parameters = {name: text for name, text in texts.items() if text is not None}

@@ -19,6 +19,7 @@ from liveboard.kafka import security
 from liveboard.serving.app import Api
 from liveboard.serving.auth import Key
 from liveboard.serving.control import ControlWriter
+from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, Limits
 from liveboard.serving.metrics import Counters, Gauges
@@ -100,6 +101,7 @@ class LiveServer:
         loop = asyncio.get_running_loop()
         self.feed = Feed(self._client_config, self.hub.catalogue, loop, self._settings.max_rows)
         counters.registry.register(Gauges(self.hub, self.views, self.feed))
+        exports = Exports()
         control = ControlWriter(self._client_config, self._control_topic)
 
         @contextlib.asynccontextmanager
@@ -113,9 +115,10 @@ class LiveServer:
                 beating.cancel()
                 await self.feed.stop()
                 await control.stop()
+                await exports.stop()
                 await self.views.stop()
 
-        return Api(self._key, self.hub, self.views, self.feed, control, counters).app(lifespan)
+        return Api(self._key, self.hub, self.views, self.feed, control, exports, counters).app(lifespan)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
