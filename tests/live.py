@@ -172,6 +172,7 @@ class Client:
 
     def subscribe(self, id: int, table: str = "users_ui", **options: Any) -> dict[str, Any]:
         """Subscribes; gives the answer."""
+        self._versions.pop(id, None)
         self.send(op="subscribe", id=id, table=table, **options)
         while True:
             frame = self.receive()

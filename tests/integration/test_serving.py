@@ -18,7 +18,7 @@ import pytest
 import rows as oracle
 from confluent_kafka import Consumer, TopicPartition
 from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidState
 
 from liveboard.contract import frames
 from liveboard.contract.names import CONTROL_CHANGELOG
@@ -189,9 +189,10 @@ def test_too_many_and_overloaded(board: Board) -> None:
             assert client.subscribe(3)["code"] == "too_many"
             client.send(op="unsubscribe", id=1)
             assert client.subscribe(3)["ev"] == "snapshot"
-            with Client(running.port) as other:
+            with Client(running.port, psk=None) as other:
                 assert other.receive()["code"] == "overloaded"
                 assert close_code(other) == frames.OVERLOADED
+        wait(lambda: not running.server.hub.viewers)
         with running.client() as again:
             assert again.subscribe(1)["ev"] == "snapshot"
 
@@ -366,11 +367,13 @@ def test_b25_a_changed_schema_comes_with_its_rows(board: Board, running: Running
         after = board.build({"users_ui": (Column("mail", "string"), TS)})
         board.write(after, {"0-0": ["a@b", at(0)]})
         board.switch(after)
-        client.until(lambda: client.generations[1] == after and client.frames[-1]["ev"] == "error")
+        client.until(lambda: client.generations[1] == after)
+        client.until(lambda: any(frame["ev"] == "error" for frame in client.frames))
         snapshot = next(f for f in client.frames if f["ev"] == "snapshot" and f["generation"] == after)
         assert [column["name"] for column in snapshot["columns"]] == ["mail", "ts"]
         assert snapshot["rows"] == [["a@b", at(0)]]
-        assert (client.frames[-1]["id"], client.frames[-1]["code"]) == (2, "bad_filter")
+        error = next(f for f in client.frames if f["ev"] == "error")
+        assert (error["id"], error["code"]) == (2, "bad_filter")
 
 
 def test_b7_after_a_restart_rows_are_in_the_order_of_arrival(board: Board, running: Running) -> None:
@@ -410,16 +413,16 @@ def test_clients_of_a_server_that_stops_are_told_to_come_back(board: Board) -> N
 def test_a_viewer_that_does_not_read_slows_nobody_and_then_has_the_newest(board: Board, running: Running) -> None:
     wide = (Column("text", "string"), TS)
     generation = board.build({"users_ui": wide})
-    text = "x" * 10_000
-    board.write(generation, {f"0-{n}": [text, at(n)] for n in range(50)})
+    text = "x" * 100_000
+    board.write(generation, {f"0-{n}": [text, at(n)] for n in range(3)})
     board.switch(generation)
     running.bound(generation)
     with running.client() as slow, running.client() as fast:
         slow.send(op="subscribe", id=1, table="users_ui")
         fast.subscribe(1)
         for step in range(300):
-            board.write(generation, {f"0-{step % 50}": [f"{step}{text}", at(step % 50)]})
-            fast.until(lambda step=step: fast.rows[1][step % 50][1][0].startswith(f"{step}x"))  # type: ignore[misc]
+            board.write(generation, {f"0-{step % 3}": [f"{step}{text}", at(step % 3)]})
+            fast.until(lambda step=step: fast.rows[1][step % 3][1][0].startswith(f"{step}x"))  # type: ignore[misc]
         slow.until(lambda: 1 in slow.rows and slow.rows[1] == fast.rows[1])
         assert len([f for f in slow.frames if f.get("id") == 1]) < 300
         metrics = get(running, "/metrics", key=None)[1]
@@ -449,10 +452,11 @@ def test_a_viewer_that_asks_but_never_reads_is_sent_away(board: Board) -> None:
         client = Client(running.port)
         assert client.receive()["ev"] == "ready"
         # The library reads ahead on its own: take its socket and write past it.
-        frame = json.dumps({"op": "subscribe", "id": 1, "table": "x" * 50_000})
-        with contextlib.suppress(ConnectionClosed, OSError):
+        frame = "x" * 10
+        with contextlib.suppress(InvalidState, OSError):
             while running.server.hub.viewers:
-                client.socket.protocol.send_text(frame.encode())
+                for _ in range(1_000):
+                    client.socket.protocol.send_text(frame.encode())
                 client.socket.socket.sendall(b"".join(client.socket.protocol.data_to_send()))
         client.socket.socket.close()
         wait(lambda: not running.server.hub.viewers)
@@ -588,22 +592,21 @@ def test_metrics(board: Board, running: Running) -> None:
         client.subscribe(2, sort=[["age", "asc"]])
         board.write(str(board.live), users(10))
         client.until(lambda: len(client.rows[1]) == 11)
-        metrics = get(running, "/metrics", key=None)[1]
-    place = f'{{generation="{board.live}",table="users_ui"}}'
-    for line in (
-        f"liveboard_rows{place} 11.0",
-        f"liveboard_updates_total{place} 11.0",
-        f"liveboard_feed_lag{place} 0.0",
-        f"liveboard_generation {str(board.live)[1:]}.0",
-        "liveboard_viewers 1.0",
-        "liveboard_subscriptions 2.0",
-        "liveboard_windows 2.0",
-        "liveboard_mirrors 1.0",
-        "liveboard_ready 1.0",
-        "liveboard_rejects 0.0",
-        'liveboard_latency_seconds_count{table="users_ui"} 1.0',
-    ):
-        assert line in metrics.splitlines()
+        place = f'{{generation="{board.live}",table="users_ui"}}'
+        expected = {
+            f"liveboard_rows{place} 11.0",
+            f"liveboard_updates_total{place} 11.0",
+            f"liveboard_feed_lag{place} 0.0",
+            f"liveboard_generation {str(board.live)[1:]}.0",
+            "liveboard_viewers 1.0",
+            "liveboard_subscriptions 2.0",
+            "liveboard_windows 2.0",
+            "liveboard_mirrors 1.0",
+            "liveboard_ready 1.0",
+            "liveboard_rejects 0.0",
+            'liveboard_latency_seconds_count{table="users_ui"} 1.0',
+        }
+        wait(lambda: expected <= set(get(running, "/metrics", key=None)[1].splitlines()))
 
 
 def test_beats_come_by_themselves(board: Board) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
 from liveboard.contract.schema import Column
@@ -23,8 +26,10 @@ _BATCH = 2_000
 _SLICE = 500
 _SLICES_AHEAD = 8
 _WAIT_S = 0.2
+_WAIT_ANSWER_S = 0.005
 _LOOK_S = 1.0
-_TIMEOUT_S = 5.0
+_ASK_S = 0.5
+_TIMEOUT_S = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +97,7 @@ class Feed:
         """What is refused, by topic, for as long as it is."""
         self.lags: dict[tuple[str | None, str], int] = {}
         """How many records each table is behind its changelog, looked at now and then."""
+        self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
         self._loop = loop
         self._max_rows = max_rows
@@ -103,6 +109,7 @@ class Feed:
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "fetch.queue.backoff.ms": 5,
+            "fetch.wait.max.ms": 50,  # a topic that is added waits for the fetch that is under way
             "reconnect.backoff.max.ms": 1_000,
             "topic.metadata.refresh.interval.ms": 10_000,
             "log_level": 0,
@@ -113,6 +120,7 @@ class Feed:
         self._status_position = 0
         self._status_end: int | None = None
         self._looked = 0.0
+        self._asked: dict[str, tuple[float, Future[Any]]] = {}
         self._ahead = threading.Semaphore(_SLICES_AHEAD)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
@@ -129,9 +137,10 @@ class Feed:
     def _run(self) -> None:
         consumer = Consumer(self._config)
         try:
-            consumer.assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
-            self._follow(consumer, Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS))
-            self._changelogs[CONTROL_CHANGELOG].complete_at = 0
+            control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
+            control.complete_at = 0
+            self._follow(consumer, [control])
+            consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
             while not self._stopping.is_set():
                 self._read(consumer)
         except Exception:
@@ -141,7 +150,7 @@ class Feed:
             consumer.close()
 
     def _read(self, consumer: Consumer) -> None:
-        first = consumer.poll(_WAIT_S if self._looked else 0)
+        first = consumer.poll(_WAIT_ANSWER_S if self._asked else _WAIT_S)
         if first is not None:
             for message in (first, *consumer.consume(_BATCH, 0)):
                 self._take(message)
@@ -150,6 +159,7 @@ class Feed:
                     self._hand_on(changelog)
         if time.monotonic() - self._looked >= _LOOK_S:
             self._look(consumer)
+        self._ask_ends()
         for changelog in self._changelogs.values():
             if not changelog.is_loaded and changelog.is_read:
                 self._in_loop(self._catalogue.loaded, changelog.load(self._max_rows))
@@ -196,47 +206,63 @@ class Feed:
                 changelog = self._changelogs.get(topic) or Changelog(topic, generation, name, columns)
                 if record.state is not State.BUILDING and changelog.complete_at is None:
                     changelog.complete_at = record.complete_at.get(name, 0)
-                    self._looked = 0.0
                 followed[topic] = changelog
         for topic in self._changelogs.keys() - followed.keys() - {CONTROL_CHANGELOG}:
             del self._changelogs[topic]
+            self._asked.pop(topic, None)
             self.problems.pop(topic, None)
             consumer.incremental_unassign([TopicPartition(topic, 0)])
-        for topic, changelog in followed.items():
-            if topic not in self._changelogs:
-                self._follow(consumer, changelog)
+        self._follow(consumer, [log for topic, log in followed.items() if topic not in self._changelogs])
         self._in_loop(self._catalogue.status_changed, status)
 
-    def _follow(self, consumer: Consumer, changelog: Changelog) -> None:
-        self._changelogs[changelog.topic] = changelog
-        consumer.incremental_assign([TopicPartition(changelog.topic, 0, OFFSET_BEGINNING)])
+    def _follow(self, consumer: Consumer, changelogs: list[Changelog]) -> None:
+        if not changelogs:
+            return
+        # librdkafka takes a second to look for a topic that it has not heard of.
+        with contextlib.suppress(KafkaException):
+            topics = consumer.list_topics(timeout=_TIMEOUT_S).topics
+            for changelog in changelogs:
+                if changelog.topic == CONTROL_CHANGELOG and changelog.topic not in topics:
+                    changelog.end = 0  # the orchestrator makes this topic with its first control message
+        self._changelogs |= {changelog.topic: changelog for changelog in changelogs}
+        consumer.incremental_assign([TopicPartition(log.topic, 0, OFFSET_BEGINNING) for log in changelogs])
 
     def _look(self, consumer: Consumer) -> None:
-        """Asks where topics end, of those where it matters, and how far behind the others are."""
-        if self._status_end is None:
-            self._status_end = self._end(consumer, STATUS_TOPIC)
-        for changelog in self._changelogs.values():
-            if not changelog.is_loaded and changelog.complete_at is not None and changelog.end is None:
-                changelog.end = self._end(consumer, changelog.topic)
+        """How far behind the changelogs the tables are."""
         self.lags = {
             (changelog.generation, changelog.name): max(0, self._known_end(consumer, changelog) - changelog.position)
             for changelog in self._changelogs.values()
         }
         self._looked = time.monotonic()
 
-    def _end(self, consumer: Consumer, topic: str) -> int | None:
-        """Where the topic ends now; None while the broker does not say."""
+    def _ask_ends(self) -> None:
+        """Asks where topics end, of those where it matters, and hears the answers; nobody waits for them."""
+        wanted = [log.topic for log in self._changelogs.values() if log.complete_at is not None and log.end is None]
+        if self._status_end is None:
+            wanted.append(STATUS_TOPIC)
+        for topic in wanted:
+            asked_at, answer = self._asked.get(topic, (0.0, None))
+            if answer is not None and answer.done():
+                self._hear_end(topic, answer)
+            if answer is None or (answer.done() and time.monotonic() - asked_at >= _ASK_S):
+                place = TopicPartition(topic, 0)
+                spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+                self._asked[topic] = (time.monotonic(), self._admin.list_offsets({place: spec})[place])
+
+    def _hear_end(self, topic: str, answer: Future[Any]) -> None:
         try:
-            found = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_S)
+            end = int(answer.result().offset)
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.code() in REFUSED:
                 self._refused(topic, reason)
-            is_missing = reason.code() in (KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
-            # The orchestrator makes this topic with its first control message; until then the table is empty.
-            return 0 if topic == CONTROL_CHANGELOG and is_missing else None
+            return
+        del self._asked[topic]
         self.problems.pop(topic, None)
-        return int(found[1]) if found else None
+        if topic == STATUS_TOPIC:
+            self._status_end = end
+        else:
+            self._changelogs[topic].end = end
 
     def _known_end(self, consumer: Consumer, changelog: Changelog) -> int:
         found = consumer.get_watermark_offsets(TopicPartition(changelog.topic, 0), cached=True)

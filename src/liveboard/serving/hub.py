@@ -32,6 +32,7 @@ _MAX_OFFSET = 2**53
 # Beyond this many frames a second, all viewers together, each of them gets several changes in one.
 _FRAMES_PER_S = 20_000
 _SHORTEST_PAUSE_S = 0.002
+_GOODBYE_S = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -258,7 +259,7 @@ class Hub:
             await _refuse(socket, Code.BAD_FRAME, message, frames.UNSUPPORTED)
             return False
         self._counters.refused()
-        _log.warning("viewer refused", extra={"client": socket.client.host if socket.client else None})
+        _log.warning("viewer refused", extra={"client": _client(socket)})
         await _refuse(
             socket, Code.UNAUTHORIZED, message if frame is None else f"{message}, found another", frames.UNAUTHORIZED
         )
@@ -270,18 +271,11 @@ class Hub:
         self.viewers.add(viewer)
         sender = asyncio.create_task(self._send(viewer, socket))
         try:
-            while True:
+            while not viewer.is_flooded:
                 try:
                     self._obey(viewer, frames.decode_client(await _receive(socket)))
                 except FrameError as error:
                     viewer.say(frames.Error(error.id, error.code, str(error)))
-                if viewer.is_flooded:
-                    _log.warning(
-                        "viewer does not read", extra={"client": socket.client.host if socket.client else None}
-                    )
-                    sender.cancel()
-                    message = f"expected a viewer that reads, found {self._limits.waiting} answers waiting"
-                    return await _refuse(socket, Code.OVERLOADED, message, frames.OVERLOADED)
         finally:
             self.viewers.discard(viewer)
             for id in tuple(viewer.subscriptions):
@@ -289,6 +283,9 @@ class Hub:
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await sender
+        _log.warning("viewer does not read", extra={"client": _client(socket)})
+        message = f"expected a viewer that reads, found {self._limits.waiting} answers waiting"
+        await _refuse(socket, Code.OVERLOADED, message, frames.OVERLOADED)
 
     async def _send(self, viewer: Viewer, socket: WebSocket) -> None:
         # When the connection ends while something is sent, the side that receives hears of it too.
@@ -361,6 +358,12 @@ async def _receive(socket: WebSocket) -> str:
 
 
 async def _refuse(socket: WebSocket, code: Code, message: str, close: int) -> None:
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-        await socket.send_text(frames.encode(frames.Error(None, code, message)))
-        await socket.close(close, code)
+    # Who does not read does not hear why, either.
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
+        async with asyncio.timeout(_GOODBYE_S):
+            await socket.send_text(frames.encode(frames.Error(None, code, message)))
+            await socket.close(close, code)
+
+
+def _client(socket: WebSocket) -> str | None:
+    return socket.client.host if socket.client else None
