@@ -86,7 +86,7 @@ def test_b19_no_server_is_said() -> None:
 
 
 def test_b20_names_are_checked_before_anything_is_sent(client: Client) -> None:
-    for ask in (client.table, client.subscribe, client.updates, client.stream_table_with_rebind, client.live):
+    for ask in (client.table, client.subscribe, client.updates, client.stream_table_with_rebind):
         with pytest.raises(LiveboardError, match="expected a table name"):
             ask("users_ui;")
 

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rows as oracle
-from live import KEY, Board, Running, at, serving
+from live import KEY, Board, Running, at, serving, wait
 
 from liveboard import cli
 from liveboard.contract.schema import TS, Column
+from liveboard.serving import export
 
 pytestmark = pytest.mark.integration
 
@@ -232,6 +233,30 @@ def test_a_file_is_as_of_one_moment_while_rows_change_and_viewers_go_on(board: B
             found = numbers_in(format, body)
             assert sorted(found) == list(range(max(found) - many + 1, max(found) + 1))
             assert [number % many for number in found] == list(range(many))
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_readers_that_leave_or_never_read_hold_nothing_for_ever(
+    running: Running, monkeypatch: pytest.MonkeyPatch, leaves: bool
+) -> None:
+    monkeypatch.setattr(export, "STALLED_S", 60.0 if leaves else 3.0)
+    held = []
+    for _ in range(16):
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        path = "/api/tables/counting_ui/export?format=json"
+        connection.request("GET", path, headers={"Authorization": f"Bearer {KEY}"})
+        assert connection.getresponse().read(10)
+        held.append(connection)
+    assert running.server.exports.open == 16
+    answer, body = fetch(running, "people_ui")
+    assert (answer.status, json.loads(body)["error"]["code"]) == (503, "overloaded")
+    if leaves:
+        for connection in held:
+            connection.close()
+    wait(lambda: running.server.exports.open == 0)
+    assert fetch(running, "people_ui")[0].status == 200
+    for connection in held:
+        connection.close()
 
 
 def numbers_in(format: str, body: bytes) -> list[int]:

@@ -19,7 +19,7 @@ import liveboard
 from liveboard.client.address import Address, Unauthorized, Unreachable, address
 from liveboard.client.backoff import FIRST_S, LONGEST_S, Backoff
 from liveboard.client.connection import Connection, State
-from liveboard.client.notebook import html
+from liveboard.client.notebook import LiveDisplay, html
 from liveboard.client.subscription import DEFAULT_WINDOW, Listener, Subscription, ask
 from liveboard.client.update import Gap, Update, Window
 from liveboard.contract import frames
@@ -177,6 +177,12 @@ def test_b19_an_address_that_is_none_is_not_repeated(url: str) -> None:
 )
 def test_addresses(url: str, websocket: str) -> None:
     assert address(url, KEY).websocket == websocket
+
+
+@pytest.mark.parametrize("psk", ["two\nlines", "π", "\ud800"])
+def test_b19_a_key_that_cannot_be_sent_is_not_repeated(psk: str) -> None:
+    with pytest.raises(LiveboardError, match=r"^psk: expected a key of printable Latin-1 characters, found others$"):
+        address(URL, psk)
 
 
 def test_b19_the_key_is_in_no_repr() -> None:
@@ -627,6 +633,11 @@ def test_html_shows_the_place_the_mark_and_no_markup_of_the_data() -> None:
     assert "stale since" in html(stale)
     assert "&quot;away&quot;" in html(stale)
     assert html(update) == update._repr_html_()
+
+
+def test_a_live_display_needs_a_notebook() -> None:
+    with pytest.raises(LiveboardError, match="live: expected a notebook, found a Python without one"):
+        LiveDisplay()
 
 
 def test_importing_liveboard_imports_no_client() -> None:

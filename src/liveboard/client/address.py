@@ -52,4 +52,7 @@ def address(url: str | None, psk: str | Secret | None) -> Address:
         raise LiveboardError(f"{expected}, found something else")
     path = parts.path.rstrip("/").removesuffix("/ws")
     key = psk if isinstance(psk, Secret) else Secret(psk)
+    # HTTP carries no other characters, and the errors of those who try show the key.
+    if not key.reveal().isprintable() or max(key.reveal()) > "\xff":
+        raise LiveboardError("psk: expected a key of printable Latin-1 characters, found others")
     return Address(f"{_SCHEMES[parts.scheme]}://{parts.netloc}{path}", key)

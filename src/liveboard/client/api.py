@@ -87,9 +87,6 @@ class Api:
             ) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{self._address.url}: expected a liveboard server, found none ({error!r})") from None
-        except ValueError:
-            # http.client names the header that is wrong, and with it the key.
-            raise LiveboardError("psk: expected a key that fits into one line of Latin-1, found another") from None
 
     def _read(self, answer: IO[bytes], size: int | None) -> bytes:
         try:

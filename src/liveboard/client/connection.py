@@ -162,7 +162,7 @@ class Connection:
                     if not opened.done():
                         opened.set_result(None)
                     await self._attend(socket)
-            except (OSError, WebSocketException, EOFError, LiveboardError) as error:
+            except Exception as error:
                 failure = self._failure(error)
             if not opened.done():
                 opened.set_exception(failure)
@@ -248,7 +248,8 @@ class Connection:
                     # Who has seen rows has asked for nothing impossible: it is the table that has changed.
                     is_passing = frame.code in _PASSING or shared.update is not None
                     shared.mark(_now(), message, None if is_passing else LiveboardError(message))
-                    self._lost.set()
+                    if is_passing:
+                        self._lost.set()
             case frames.Error(message=message):
                 _log.warning("%s: %s", self._address.url, message)
             case _:
@@ -263,7 +264,7 @@ class Connection:
             shared.mark(_now(), str(gap))
             self._lost.set()
         else:
-            if isinstance(frame, frames.Snapshot) and all(shared.is_live for shared in self._shares.values()):
+            if all(shared.is_live or shared.error for shared in self._shares.values()):
                 self._table_backoff.reset()
 
     def _ask(self, shared: Shared) -> None:
@@ -292,6 +293,8 @@ class Connection:
             if code == frames.UNAUTHORIZED:
                 return Unauthorized()
             return Unreachable(f"{self._address.url}: expected an open connection, found it closed ({code} {reason})")
+        if not isinstance(error, OSError | WebSocketException):
+            _log.exception("%s: the connection failed", self._address.url)
         return Unreachable(f"{self._address.url}: expected a liveboard server, found none ({error})")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html as escaping
 import importlib
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from liveboard.errors import LiveboardError
 
@@ -24,42 +24,45 @@ class _Closable(Protocol):
 class LiveDisplay:
     """A place below a cell that shows the newest update; at most five times a second, so that no browser drowns."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         try:
-            display = importlib.import_module("IPython.display").display
+            shell = importlib.import_module("IPython").get_ipython()
         except ImportError:
-            raise LiveboardError("live: expected a notebook with the package IPython, found none") from None
-        self._newest: Update | None = None
+            shell = None
+        if shell is None:
+            raise LiveboardError("live: expected a notebook, found a Python without one")
+        self.update: Update | None = None
+        """What came last."""
         self._news = threading.Event()
         self._stopped = threading.Event()
-        self._handle: Any = display(_Html(f"<i>{escaping.escape(name)} …</i>"), display_id=True)
-        self._subscription: _Closable | None = None
-        self._thread = threading.Thread(target=self._paint, name=f"display of {name}", daemon=True)
-        self._thread.start()
-
-    def follow(self, subscription: _Closable) -> None:
-        """Ends this subscription when the display is stopped."""
-        self._subscription = subscription
 
     def show(self, update: Update) -> None:
         """Shows an update soon."""
-        self._newest = update
+        self.update = update
         self._news.set()
+
+    def follow(self, subscription: _Closable) -> None:
+        """Begins to show; the subscription ends when the display is stopped."""
+        self._subscription = subscription
+        self._handle = importlib.import_module("IPython.display").display(_Html("<i>…</i>"), display_id=True)
+        self._thread = threading.Thread(target=self._paint, name="liveboard display", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Leaves the last rows standing; harmless when it has stopped."""
-        if self._subscription is not None:
-            self._subscription.close()
+        self._subscription.close()
         self._stopped.set()
         self._news.set()
         self._thread.join()
 
     def _paint(self) -> None:
-        while not self._stopped.is_set():
+        is_last = False
+        while not is_last:
             self._news.wait()
             self._news.clear()
-            if self._newest is not None and self._handle is not None:
-                self._handle.update(_Html(html(self._newest)))
+            is_last = self._stopped.is_set()
+            if self.update is not None:
+                self._handle.update(_Html(html(self.update)))
             self._stopped.wait(_SHOWN_EVERY_S)
 
 

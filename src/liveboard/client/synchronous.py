@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
@@ -38,10 +39,19 @@ def connect(url: str | None, psk: str | Secret | None) -> Client:
     return Client(where, connection, background)
 
 
+class Closed(LiveboardError):
+    """The client was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("expected an open client, found a closed one")
+
+
 class Background:
     """An event loop in a thread of its own."""
 
     def __init__(self) -> None:
+        self._ending = threading.Lock()
+        self._is_ended = False
         started = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(started)), name="liveboard client", daemon=True
@@ -49,21 +59,18 @@ class Background:
         self._thread.start()
         started.wait()
 
-    @property
-    def is_ended(self) -> bool:
-        """Whether it was stopped."""
-        return self._loop.is_closed()
-
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """What the coroutine returns; not for listeners, which are in the thread themselves."""
-        if self.is_ended or self._is_inside:
-            work.close()
-            expected = "expected an open client, found a closed one"
-            inside = "expected a call from outside of listeners, found one from a listener, which must not wait"
-            raise LiveboardError(expected if self.is_ended else inside)
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._ending:
+            if self._is_ended or self._is_inside:
+                work.close()
+                inside = "expected a call from outside of listeners, found one from a listener, which must not wait"
+                raise Closed if self._is_ended else LiveboardError(inside)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            raise Closed from None
         except BaseException:
             future.cancel()
             raise
@@ -79,8 +86,11 @@ class Background:
         return self.run(worked())
 
     def stop(self) -> None:
-        """Ends all that runs in the thread, and the thread."""
-        self._loop.call_soon_threadsafe(self._stopping.set)
+        """Ends all that runs in the thread, and the thread; harmless when it has ended."""
+        with self._ending:
+            if not self._is_ended:
+                self._is_ended = True
+                self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 
     @property
@@ -168,7 +178,7 @@ class Client:
         search: str | None = None,
     ) -> LiveDisplay:
         """A table that ticks in a notebook, below the cell, until its `stop` is called."""
-        display = LiveDisplay(name)
+        display = LiveDisplay()
         display.follow(self.subscribe(name, display.show, (0, rows), sort, filter, search))
         return display
 
@@ -178,9 +188,9 @@ class Client:
 
     def close(self) -> None:
         """Ends all subscriptions and the connection; harmless when it has ended."""
-        if not self._background.is_ended:
+        with contextlib.suppress(Closed):
             self._background.run(self._connection.close())
-            self._background.stop()
+        self._background.stop()
 
 
 class SyncSubscription:
@@ -223,14 +233,12 @@ class SyncSubscription:
         """The newest update, once there is one that this did not return yet; None when the subscription has ended."""
         try:
             return self._background.run(self._subscription.next())
-        except (LiveboardError, concurrent.futures.CancelledError):
-            if self._subscription.is_closed:
-                return None
-            raise
+        except Closed:
+            return None
 
     def close(self) -> None:
         """Ends it; harmless when it has ended. The table stays as it is."""
-        if not self._subscription.is_closed:
+        with contextlib.suppress(Closed):
             self._background.call(self._subscription.close)
 
 

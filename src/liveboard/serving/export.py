@@ -14,8 +14,9 @@ sent. It is made in slices, in threads of its own and only as fast as it is read
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from starlette.responses import StreamingResponse
+from starlette.types import Message, Send
 
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
@@ -32,11 +34,14 @@ from liveboard.serving.mirror import Database, Mirror
 from liveboard.serving.query import Query
 from liveboard.serving.table import Table
 
+STALLED_S = 60.0
 # A few milliseconds of work at most, because it holds Python's lock.
 _SLICE_ROWS = 500
 _BATCH_ROWS = 10_000
 _ROW_GROUP_ROWS = 100_000
 _THREADS = 2
+# Each holds the rows of its moment until it has been read.
+_MAX_OPEN = 16
 
 _TYPES = {
     "string": pa.string(),
@@ -49,6 +54,8 @@ _TYPES = {
 }
 _QUOTED = re.compile(r'[",\r\n]|^$')
 
+_log = logging.getLogger(__name__)
+
 Rows = Sequence[Sequence[Any]]
 
 
@@ -56,12 +63,18 @@ class Exports:
     """Makes the files of a server; belongs to its event loop."""
 
     def __init__(self) -> None:
+        self.open = 0
+        """How many files are being sent."""
         self._threads = ThreadPoolExecutor(_THREADS, "export")
 
     async def response(self, table: Table, query: Query, format: str) -> StreamingResponse:
         """The file as an answer that is made while it is sent; a FrameError for a format that there is not."""
         if format not in _ENCODERS:
             raise FrameError(Code.BAD_FRAME, f'format: expected {", ".join(_ENCODERS)}, found "{format[:100]}"')
+        if self.open >= _MAX_OPEN:
+            raise FrameError(
+                Code.OVERLOADED, f"expected up to {_MAX_OPEN} exports at a time, found one more; try later"
+            )
         media_type, encoder = _ENCODERS[format]
         first, rows = table.rows()
         loop = asyncio.get_running_loop()
@@ -73,19 +86,43 @@ class Exports:
             "Content-Disposition": f'attachment; filename="{table.name}.{format}"',
             "Cache-Control": "no-store",
         }
-        return StreamingResponse(
-            self._parts(_file(slices, table.columns, encoder(table.columns))), headers=headers, media_type=media_type
-        )
+        parts = self._parts(_file(slices, table.columns, encoder(table.columns)))
+        return _FileResponse(parts, headers=headers, media_type=media_type)
 
     async def stop(self) -> None:
         """Lets the threads go; files that are being made stay unfinished, which their readers notice."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
-    async def _parts(self, file: Iterator[bytes]) -> AsyncIterator[bytes]:
+    async def _parts(self, file: Iterator[bytes]) -> AsyncGenerator[bytes]:
         loop = asyncio.get_running_loop()
-        while (part := await loop.run_in_executor(self._threads, next, file, None)) is not None:
-            if part:
-                yield part
+        self.open += 1
+        try:
+            while (part := await loop.run_in_executor(self._threads, next, file, None)) is not None:
+                if part:
+                    yield part
+        finally:
+            self.open -= 1
+
+
+class _FileResponse(StreamingResponse):
+    """Gives up on a reader that takes nothing for STALLED_S."""
+
+    def __init__(self, parts: AsyncGenerator[bytes], **options: Any) -> None:
+        super().__init__(parts, **options)
+        self._parts = parts
+
+    async def stream_response(self, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(STALLED_S):
+                await send(message)
+
+        try:
+            await super().stream_response(send_in_time)
+        except TimeoutError:
+            _log.warning("reader of an export does not read")
+        finally:
+            # At once, not when the last traceback that mentions it is gone.
+            await self._parts.aclose()
 
 
 class Encoder(Protocol):

@@ -33,11 +33,12 @@ _log = logging.getLogger(__name__)
 
 
 class LiveServer:
-    """One server on one port; `hub`, `views` and `feed` are there while it runs, for those who look inside."""
+    """One server on one port; while it runs, its parts are there for those who look inside."""
 
     hub: Hub
     views: Views
     feed: Feed
+    exports: Exports
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class LiveServer:
         loop = asyncio.get_running_loop()
         self.feed = Feed(self._client_config, self.hub.catalogue, loop, self._settings.max_rows)
         counters.registry.register(Gauges(self.hub, self.views, self.feed))
-        exports = Exports()
+        self.exports = Exports()
         control = ControlWriter(self._client_config, self._control_topic)
 
         @contextlib.asynccontextmanager
@@ -115,10 +116,10 @@ class LiveServer:
                 beating.cancel()
                 await self.feed.stop()
                 await control.stop()
-                await exports.stop()
+                await self.exports.stop()
                 await self.views.stop()
 
-        return Api(self._key, self.hub, self.views, self.feed, control, exports, counters).app(lifespan)
+        return Api(self._key, self.hub, self.views, self.feed, control, self.exports, counters).app(lifespan)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
