@@ -101,14 +101,13 @@ def test_a_table_ticks(board: Board, running: Running) -> None:
         assert [key for key, _ in client.rows[1]] == ["0-1", "0-2", "0-3", "0-4", "0-5"]
 
 
-@pytest.mark.parametrize(
-    "frame", [{"op": "auth", "psk": "wrong"}, {"op": "subscribe", "id": 1, "table": "users_ui"}, {}]
-)
-def test_b19_without_the_key_the_connection_is_closed(running: Running, frame: dict[str, Any]) -> None:
-    with Client(running.port, psk=None) as client:
-        client.send(**frame)
-        assert client.receive()["code"] == "unauthorized"
-        assert close_code(client) == frames.UNAUTHORIZED
+def test_b19_without_the_key_the_connection_is_closed(running: Running) -> None:
+    asked: dict[str, Any] = {"op": "subscribe", "id": 1, "table": "users_ui"}
+    for frame in ({"op": "auth", "psk": "wrong"}, asked, {}):
+        with Client(running.port, psk=None) as client:
+            client.send(**frame)
+            assert client.receive()["code"] == "unauthorized"
+            assert close_code(client) == frames.UNAUTHORIZED
 
 
 def test_b19_a_key_that_comes_too_late_is_refused_and_another_protocol_too(board: Board) -> None:
@@ -124,32 +123,32 @@ def test_b19_a_key_that_comes_too_late_is_refused_and_another_protocol_too(board
         assert close_code(client) == frames.UNSUPPORTED
 
 
-@pytest.mark.parametrize(
-    ("asked", "code"),
-    [
-        ({"table": "no_such_table"}, "unknown_table"),
-        ({"table": "users_ui", "generation": "g1"}, "unknown_table"),
-        ({"table": "control_raw", "generation": "g1"}, "unknown_table"),
-        ({"table": "users-ui"}, "bad_name"),
-        ({"table": "users_ui\n"}, "bad_name"),
-        ({"table": ""}, "bad_name"),
-        ({"table": "users_ui", "size": 0}, "bad_window"),
-        ({"table": "users_ui", "size": 10_001}, "bad_window"),
-        ({"table": "users_ui", "offset": -1}, "bad_window"),
-        ({"table": "users_ui", "offset": 2**60}, "bad_window"),
-        ({"table": "users_ui", "filter": [["age", "=", "x"]]}, "bad_filter"),
-        ({"table": "users_ui", "filter": [["nobody", "=", "x"]]}, "bad_filter"),
-        ({"table": "users_ui", "sort": [["nobody", "asc"]]}, "bad_filter"),
-        ({"table": "users_ui", "sort": [["age", "up"]]}, "bad_frame"),
-        ({"table": "users_ui", "size": "5"}, "bad_frame"),
-    ],
-)
-def test_errors_say_their_code_and_leave_nothing_behind(running: Running, asked: dict[str, Any], code: str) -> None:
+ERRORS: list[tuple[dict[str, Any], str]] = [
+    ({"table": "no_such_table"}, "unknown_table"),
+    ({"table": "users_ui", "generation": "g1"}, "unknown_table"),
+    ({"table": "control_raw", "generation": "g1"}, "unknown_table"),
+    ({"table": "users-ui"}, "bad_name"),
+    ({"table": "users_ui\n"}, "bad_name"),
+    ({"table": ""}, "bad_name"),
+    ({"table": "users_ui", "size": 0}, "bad_window"),
+    ({"table": "users_ui", "size": 10_001}, "bad_window"),
+    ({"table": "users_ui", "offset": -1}, "bad_window"),
+    ({"table": "users_ui", "offset": 2**60}, "bad_window"),
+    ({"table": "users_ui", "filter": [["age", "=", "x"]]}, "bad_filter"),
+    ({"table": "users_ui", "filter": [["nobody", "=", "x"]]}, "bad_filter"),
+    ({"table": "users_ui", "sort": [["nobody", "asc"]]}, "bad_filter"),
+    ({"table": "users_ui", "sort": [["age", "up"]]}, "bad_frame"),
+    ({"table": "users_ui", "size": "5"}, "bad_frame"),
+]
+
+
+def test_errors_say_their_code_and_leave_nothing_behind(running: Running) -> None:
     with running.client() as client:
-        error = client.subscribe(7, **asked)
-        assert (error["ev"], error["id"], error["code"]) == ("error", 7, code)
-        assert error["message"].startswith("expected ")
-        assert running.server.views.windows == 0
+        for asked, code in ERRORS:
+            error = client.subscribe(7, **asked)
+            assert (error["ev"], error["id"], error["code"]) == ("error", 7, code), asked
+            assert error["message"].startswith("expected ")
+            assert running.server.views.windows == 0
         assert client.subscribe(7)["ev"] == "snapshot"
 
 
@@ -546,26 +545,26 @@ def test_http(board: Board, running: Running) -> None:
     assert running.server.views.windows == 0
 
 
-@pytest.mark.parametrize(
-    ("path", "key", "status", "code"),
-    [
-        ("/api/tables", None, 401, "unauthorized"),
-        ("/api/tables/users_ui", "wrong", 401, "unauthorized"),
-        ("/api/nothing", KEY, 404, "not_found"),
-        ("/api/control", KEY, 405, "bad_method"),
-        ("/api/tables/nothing", KEY, 404, "unknown_table"),
-        ("/api/tables/no-name", KEY, 400, "bad_name"),
-        ("/api/tables/users_ui?size=0", KEY, 400, "bad_window"),
-        ("/api/tables/users_ui?size=x", KEY, 400, "bad_window"),
-        ("/api/tables/users_ui?sise=1", KEY, 400, "bad_frame"),
-        ("/api/tables/users_ui?filter=x", KEY, 400, "bad_filter"),
-        ("/api/tables/users_ui?filter=[[%22age%22,%22=%22,%22x%22]]", KEY, 400, "bad_filter"),
-    ],
-)
-def test_http_errors(running: Running, path: str, key: str | None, status: int, code: str) -> None:
-    found, answer = get(running, path, key)
-    assert (found, answer["error"]["code"]) == (status, code)
-    assert answer["error"]["message"]
+HTTP_ERRORS: list[tuple[str, str | None, int, str]] = [
+    ("/api/tables", None, 401, "unauthorized"),
+    ("/api/tables/users_ui", "wrong", 401, "unauthorized"),
+    ("/api/nothing", KEY, 404, "not_found"),
+    ("/api/control", KEY, 405, "bad_method"),
+    ("/api/tables/nothing", KEY, 404, "unknown_table"),
+    ("/api/tables/no-name", KEY, 400, "bad_name"),
+    ("/api/tables/users_ui?size=0", KEY, 400, "bad_window"),
+    ("/api/tables/users_ui?size=x", KEY, 400, "bad_window"),
+    ("/api/tables/users_ui?sise=1", KEY, 400, "bad_frame"),
+    ("/api/tables/users_ui?filter=x", KEY, 400, "bad_filter"),
+    ("/api/tables/users_ui?filter=[[%22age%22,%22=%22,%22x%22]]", KEY, 400, "bad_filter"),
+]
+
+
+def test_http_errors(running: Running) -> None:
+    for path, key, status, code in HTTP_ERRORS:
+        found, answer = get(running, path, key)
+        assert (found, answer["error"]["code"]) == (status, code), path
+        assert answer["error"]["message"]
 
 
 def test_control_messages_are_passed_on(board: Board, running: Running) -> None:

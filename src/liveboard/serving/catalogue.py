@@ -121,7 +121,7 @@ class Catalogue:
         row = msgspec.json.encode(status_row(status))
         table = self._tables.get((None, STATUS_TABLE))
         if table is None or table.columns != columns:
-            self._tables[None, STATUS_TABLE] = Table(STATUS_TABLE, None, columns, [(STATUS_KEY, row)])
+            self._tables[None, STATUS_TABLE] = Table(STATUS_TABLE, None, columns, {STATUS_KEY: row})
             if table is not None:
                 self._watcher.rebound()
         else:

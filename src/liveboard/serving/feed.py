@@ -30,6 +30,7 @@ _WAIT_ANSWER_S = 0.005
 _LOOK_S = 1.0
 _ASK_S = 0.5
 _TIMEOUT_S = 1.0
+_OPENING, _CLOSING = b"[]"
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Changelog:
         key, value, offset = message.key(), message.value(), message.offset()
         assert offset is not None
         self.position = offset + 1
-        if key is None or not (value is None or (value[:1] == b"[" and value[-1:] == b"]")):
+        if key is None or not (value is None or (value and value[0] == _OPENING and value[-1] == _CLOSING)):
             _log.error("no row", extra={"topic": self.topic, "offset": offset})
         elif self.is_loaded:
             self.changes.append((key, value))
@@ -99,7 +100,7 @@ class Feed:
         """How many records each table is behind its changelog, looked at now and then."""
         self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
-        self._loop = loop
+        self.loop = loop
         self._max_rows = max_rows
         self._config: dict[str, Any] = {
             **client_config,
@@ -152,8 +153,13 @@ class Feed:
     def _read(self, consumer: Consumer) -> None:
         first = consumer.poll(_WAIT_ANSWER_S if self._asked else _WAIT_S)
         if first is not None:
+            changelogs = self._changelogs
             for message in (first, *consumer.consume(_BATCH, 0)):
-                self._take(message)
+                changelog = changelogs.get(message.topic() or "")
+                if changelog is not None and message.error() is None:
+                    changelog.take(message)
+                else:
+                    self._take(message)
             for changelog in self._changelogs.values():
                 if changelog.changes:
                     self._hand_on(changelog)
@@ -168,12 +174,11 @@ class Feed:
             self._status_changed(consumer, value)
 
     def _take(self, message: Message) -> None:
+        """Anything but a row."""
         topic = message.topic() or ""
         error = message.error()
         if error is None:
-            if (changelog := self._changelogs.get(topic)) is not None:
-                changelog.take(message)
-            elif topic == STATUS_TOPIC:
+            if topic == STATUS_TOPIC:
                 self._status, self._status_position = message.value(), (message.offset() or 0) + 1
         elif error.code() == KafkaError._PARTITION_EOF:
             self.problems.pop(topic, None)
@@ -279,7 +284,7 @@ class Feed:
         while not self._ahead.acquire(timeout=_WAIT_S):
             if self._stopping.is_set():
                 return
-        self._loop.call_soon_threadsafe(self._act, act, arguments)
+        self.loop.call_soon_threadsafe(self._act, act, arguments)
 
     def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:

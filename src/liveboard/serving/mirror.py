@@ -1,7 +1,8 @@
 """A table's rows once more, typed and in columns, so that DuckDB can sort, filter, search and count them.
 
-Dates and timestamps are kept as their texts, whose order is the order of time. SQL is made from column numbers only;
-everything that a viewer writes is a parameter. The database can reach no file and no network.
+Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all texts of a row are
+kept once more as one, in lower case. SQL is made from column numbers only; everything that a viewer writes is a
+parameter. The database can reach no file and no network.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from liveboard.contract.schema import Column
-from liveboard.serving.query import Query
+from liveboard.serving.query import SEPARATOR, Query
 
 _DUCKDB_TYPES = {"boolean": "BOOLEAN", "int": "BIGINT", "bigint": "BIGINT", "double": "DOUBLE"}
 _ARROW_TYPES = {"boolean": pa.bool_(), "int": pa.int64(), "bigint": pa.int64(), "double": pa.float64()}
@@ -75,7 +76,10 @@ class Mirror:
         self._name = f"mirrors.t{next(_numbers)}"
         types = [_DUCKDB_TYPES.get(column.type, "VARCHAR") for column in columns]
         names = ", ".join(f"c{number} {type_}" for number, type_ in enumerate(types))
-        self._cursor.execute(f"CREATE TABLE {self._name} (pos BIGINT, {names})")
+        self._cursor.execute(f"CREATE TABLE {self._name} (pos BIGINT, {names}, folded VARCHAR)")
+        texts = [f", c{number}" for number, column in enumerate(columns) if column.type == "string"]
+        folded = f"lower(concat_ws('{SEPARATOR}'{''.join(texts)}))" if texts else "''"
+        self._fresh = f"SELECT *, {folded} AS folded FROM fresh"
         self._totals: dict[Query, int] = {}
         self._inserted = 0
         self._deleted = 0
@@ -124,7 +128,7 @@ class Mirror:
         fresh = self._insert([(position, row) for position, row in changes if row is not None])
         if fresh is not None:
             self._cursor.register("fresh", fresh)
-            stale |= {query for query in queries - stale if self._any("fresh", query, "TRUE")}
+            stale |= {query for query in queries - stale if self._any(f"({self._fresh})", query, "TRUE")}
             self._cursor.unregister("fresh")
         # A total is right for as long as no change touches its query, and nobody asks for it for nothing.
         self._totals = {query: total for query, total in self._totals.items() if query in queries - stale}
@@ -135,7 +139,7 @@ class Mirror:
             return None
         fresh = self._arrow(rows)
         self._cursor.register("fresh", fresh)
-        self._cursor.execute(f"INSERT INTO {self._name} SELECT * FROM fresh")
+        self._cursor.execute(f"INSERT INTO {self._name} {self._fresh}")
         self._cursor.unregister("fresh")
         self._inserted += len(rows)
         return fresh
@@ -173,11 +177,10 @@ class Mirror:
 
     def _arrays(self, rows: Sequence[tuple[int, bytes]]) -> Iterator[pa.Array]:
         yield pa.array([position for position, _ in rows], pa.int64())
-        decoded = self._decoded([row for _, row in rows])
-        for number, column in enumerate(self._columns):
-            values = [row[number] for row in decoded]
-            if column.type == "bigint":
-                values = [int(value) if type(value) is str else value for value in values]
+        columns = zip(*self._decoded([row for _, row in rows]), strict=True)
+        for column, values in zip(self._columns, columns, strict=True):
+            if column.type == "bigint" and any(type(value) is str for value in values):
+                values = tuple(int(value) if type(value) is str else value for value in values)
             yield pa.array(values, _ARROW_TYPES.get(column.type, pa.string()))
 
     def _decoded(self, rows: Sequence[bytes]) -> list[list[object]]:

@@ -14,6 +14,8 @@ from typing import Any
 from liveboard.contract.frames import Code, FrameError, SortKey
 from liveboard.contract.schema import Column, wire_type
 
+SEPARATOR = "\x1f"
+"""What is between the texts of a row where they are kept as one."""
 MAX_VALUES = 1_000
 MAX_CONDITIONS = 100
 
@@ -57,7 +59,10 @@ def compile_query(
         sql, values = _condition(columns, places, term)
         conditions.append(sql)
         parameters += values
-    if search:
+    if search and SEPARATOR not in search:
+        conditions.append("contains(folded, lower(?))")
+        parameters.append(search)
+    elif search:
         texts = [number for number, column in enumerate(columns) if column.type == "string"]
         finds = " OR ".join(f"contains(lower(c{number}), lower(?))" for number in texts)
         conditions.append(f"({finds or 'FALSE'})")

@@ -14,7 +14,7 @@ was. Replicas then agree on the rows of a table but not on the place of such a r
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -54,7 +54,7 @@ class Table:
         name: str,
         generation: str | None,
         columns: Sequence[Column],
-        rows: Iterable[Row] = (),
+        rows: Mapping[bytes, bytes] | None = None,
         max_rows: int = 0,
     ) -> None:
         self.name = name
@@ -62,18 +62,14 @@ class Table:
         self.columns = tuple(columns)
         self.wire: tuple[WireColumn, ...] = wire_columns(columns)
         self.has_ts = self.columns[-1] == TS
-        self.updates = 0
+        self.updates = len(rows or ())
         self.evicted = 0
         self._max_rows = max_rows
-        self._keys: list[bytes | None] = []
-        self._rows: list[bytes | None] = []
-        for key, row in rows:
-            self._keys.append(key)
-            self._rows.append(row)
-        self._positions: dict[bytes, int] = {key: at for at, key in enumerate(self._keys) if key is not None}
+        self._keys: list[bytes | None] = list(rows or ())
+        self._rows: list[bytes | None] = list((rows or {}).values())
+        self._positions: dict[bytes, int] = {key: at for at, key in enumerate(rows or ())}
         self._base = 0  # the position of what is first in the lists
         self._holes: list[int] = []  # the positions of removed rows, ascending
-        self.updates = len(self._keys)
         if max_rows and len(self) > max_rows:
             self._evict(len(self) - max_rows, Applied())
 
@@ -177,16 +173,13 @@ class Table:
         return oldest is not None and row[-_TS_BYTES:] < oldest[-_TS_BYTES:]
 
 
-def in_order(rows: dict[bytes, bytes]) -> list[Row]:
+def in_order(rows: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """The rows in the order of (ts, length of the key, key)."""
     keys = list(rows)
     # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not.
-    ordinals = pa.concat_arrays(
-        [
-            pa.array([rows[key][-_TS_BYTES:] + len(key).to_bytes(4) + key for key in keys[at : at + _SORT_SLICE]])
-            for at in range(0, len(keys), _SORT_SLICE)
-        ]
-        or [pa.array([], pa.binary())]
-    )
-    order = pc.array_sort_indices(ordinals).to_numpy()
-    return [(key, rows[key]) for key in (keys[at] for at in order)]
+    slices = [
+        pa.array([rows[key][-_TS_BYTES:] + len(key).to_bytes(4) + key for key in keys[at : at + _SORT_SLICE]])
+        for at in range(0, len(keys), _SORT_SLICE)
+    ]
+    order = pc.array_sort_indices(pa.concat_arrays(slices)).to_numpy() if slices else ()
+    return {key: rows[key] for key in map(keys.__getitem__, order)}
