@@ -447,6 +447,28 @@ def test_b24_who_subscribes_while_the_server_is_away_is_told_and_served_later() 
     asyncio.run(play())
 
 
+def test_b24_a_listener_may_subscribe_when_it_hears_that_the_server_is_away() -> None:
+    async def play() -> None:
+        async with connected() as (connection, server):
+            more: list[Subscription] = []
+
+            def listen(update: Update) -> None:
+                if update.stale_since and not more:
+                    more.append(subscribe(connection, table="more"))
+
+            subscribe(connection, listen)
+            await settle(lambda: server.socket.subscribed)
+            server.socket.close(1006)
+            await settle(lambda: more)
+            assert more[0].stale_since is not None
+            server.wake()
+            await settle(lambda: len(server.socket.subscribed) == 2)
+            server.socket.say(*(snapshot(asked.id, "ada") for asked in server.socket.subscribed))
+            await settle(lambda: more[0].rows and more[0].stale_since is None)
+
+    asyncio.run(play())
+
+
 def test_b24_tables_that_are_away_are_asked_for_again_all_in_one_wait() -> None:
     async def play() -> None:
         async with connected() as (connection, server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _CONNECT_S = 10.0
 _GOODBYE_S = 1.0
 
+# At its debug level the library logs every frame, the one with the key among them.
+_log = logging.getLogger(f"{__name__}.websockets")
+_log.setLevel(logging.INFO)
+
 
 async def connect_async(url: str | None, psk: str | Secret | None) -> AsyncClient:
     """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server."""
@@ -42,6 +47,7 @@ def dialled(where: Address) -> Connection:
         # Frames are as large as their windows, and the server's beats show that it is there.
         return websockets.connect(
             where.websocket,
+            logger=_log,
             compression=None,
             max_size=None,
             ping_interval=None,

@@ -168,11 +168,10 @@ class Connection:
                 opened.set_exception(failure)
                 return
             is_final = not isinstance(failure, Unreachable)
+            self._move(State.REFUSED if is_final else State.WAITING)
             self._lose(failure, is_final)
             if is_final:
-                self._move(State.REFUSED)
                 return
-            self._move(State.WAITING)
             await self._sleep(self._server_backoff.next())
 
     async def _greet(self, socket: Socket) -> None:
