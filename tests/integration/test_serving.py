@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -25,6 +29,7 @@ from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import Phase
 from liveboard.kafka.admin import Admin
+from liveboard.kafka.broker import Broker
 from liveboard.serving.hub import Limits
 
 pytestmark = pytest.mark.integration
@@ -611,3 +616,51 @@ def test_metrics(board: Board, running: Running) -> None:
 def test_beats_come_by_themselves(board: Board) -> None:
     with serving(board.bootstrap, limits=Limits(beat_every_s=0.05)) as running, running.client() as client:
         assert json.loads(client.socket.recv(60)) == {"ev": "beat"}
+
+
+def test_while_the_broker_is_away_the_tables_stay(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Broker(tmp_path, port) as broker:
+        board = Board(broker.bootstrap_servers)
+        generation = board.build()
+        board.write(generation, users(*range(3)))
+        board.switch(generation)
+        with serving(broker.bootstrap_servers) as running, running.client() as client:
+            running.bound(generation)
+            client.subscribe(1)
+            broker.stop()
+            assert client.subscribe(2, sort=[["age", "desc"]])["total"] == 3
+            assert get(running, "/readyz", key=None)[0] == 200
+            broker.start()
+            board.write(generation, users(3))
+            client.until(lambda: len(client.rows[1]) == len(client.rows[2]) == 4)
+            assert "error" not in {frame["ev"] for frame in client.frames}
+
+
+def test_the_command_serves_until_it_is_told_to_stop(board: Board, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": board.bootstrap,
+        "LIVEBOARD_SERVER_PORT": "0",
+        "LIVEBOARD_SERVER_PSK": KEY,
+    }
+    command = [sys.executable, "-m", "liveboard", "serve"]
+    refused = subprocess.run(
+        command, env={**environment, "LIVEBOARD_SERVER_PSK": ""}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("liveboard: server.psk: expected the key that viewers need, found nothing")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        port = int(line.partition(",")[0].rpartition(":")[2])
+        with Client(port) as client:
+            assert client.receive()["ev"] == "ready"
+            process.send_signal(signal.SIGTERM)
+            assert close_code(client) == frames.RESTART
+        _, log = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert KEY not in log
+        assert all(line.startswith("time=") for line in log.splitlines())

@@ -16,7 +16,7 @@ from liveboard.kafka import address
 from liveboard.kafka.reader import Change
 from liveboard.tail import json_lines, text_lines
 
-COMMANDS = ("up", "broker", "pipeline", "sample", "tail", "doctor", "tables", "export")
+COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "tail", "tables", "export", "doctor")
 
 
 @pytest.fixture(autouse=True)

@@ -175,11 +175,14 @@ class Table:
 
 def in_order(rows: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """The rows in the order of (ts, length of the key, key)."""
-    keys = list(rows)
+    keys, values = list(rows), list(rows.values())
     # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not.
-    slices = [
-        pa.array([rows[key][-_TS_BYTES:] + len(key).to_bytes(4) + key for key in keys[at : at + _SORT_SLICE]])
-        for at in range(0, len(keys), _SORT_SLICE)
+    slices = [slice(at, at + _SORT_SLICE) for at in range(0, len(keys), _SORT_SLICE)]
+    ordinals = [
+        pa.array(
+            [row[-_TS_BYTES:] + len(key).to_bytes(4) + key for key, row in zip(keys[some], values[some], strict=True)]
+        )
+        for some in slices
     ]
-    order = pc.array_sort_indices(pa.concat_arrays(slices)).to_numpy() if slices else ()
-    return {key: rows[key] for key in map(keys.__getitem__, order)}
+    order = pc.array_sort_indices(pa.concat_arrays(ordinals)) if ordinals else pa.array([], pa.uint64())
+    return {keys[at]: values[at] for some in slices for at in order[some].to_pylist()}
