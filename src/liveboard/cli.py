@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from liveboard import __version__, config
+from liveboard.contract.names import EXPORT_FORMATS
 from liveboard.errors import LiveboardError
 
 # The rest is imported by the commands that need it, so that each of them answers at once.
@@ -150,6 +151,26 @@ def tail(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def tables(arguments: argparse.Namespace) -> int:
+    """List the tables of a running server."""
+    from liveboard import remote
+
+    server = config.load(arguments.config).server
+    for line in remote.table_lines(remote.server_address(server, arguments.url, arguments.key)):
+        print(line)
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a whole table of a running server to a file, as of one moment."""
+    from liveboard import remote
+
+    server = config.load(arguments.config).server
+    where = remote.server_address(server, arguments.url, arguments.key)
+    remote.export(where, arguments.table, arguments.format, arguments.output)
+    return 0
+
+
 def doctor(arguments: argparse.Namespace) -> int:
     """Check the machine, Kafka and the board, and say what to do about every problem."""
     from liveboard import doctor as checks
@@ -189,8 +210,19 @@ def _parser() -> argparse.ArgumentParser:
     followed.add_argument("--from-start", action="store_true", help="print all that the changelog still has")
     followed.add_argument("--json", action="store_true", help="one JSON object per line")
     followed.add_argument("--limit", type=_count, metavar="N", help="stop after N changes")
+    _server_options(command(tables))
+    exported = command(export)
+    exported.add_argument("table", metavar="TABLE", help="such as final_ui")
+    exported.add_argument("--format", choices=EXPORT_FORMATS, help="default: what FILE ends with, otherwise csv")
+    exported.add_argument("--output", type=Path, metavar="FILE", help="default: stdout")
+    _server_options(exported)
     command(doctor)
     return parser
+
+
+def _server_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", metavar="URL", help="the server (default: server.host and server.port)")
+    parser.add_argument("--key", metavar="KEY", help="its key (default: server.psk)")
 
 
 def _sample_options(parser: argparse.ArgumentParser) -> None:

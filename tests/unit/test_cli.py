@@ -16,7 +16,7 @@ from liveboard.kafka import address
 from liveboard.kafka.reader import Change
 from liveboard.tail import json_lines, text_lines
 
-COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "tail", "doctor")
+COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "tail", "tables", "export", "doctor")
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +63,8 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["sample", "--count", "0"], "--count: expected a whole number from 1, found 0"),
         (["tail", "final_ui", "--limit", "1.5"], "--limit: expected a whole number from 1, found 1.5"),
         (["tail"], "TABLE"),
+        (["export"], "TABLE"),
+        (["export", "final_ui", "--format", "xls"], "invalid choice: 'xls'"),
     ],
 )
 def test_wrong_usage_is_said_and_exits_2(
@@ -74,7 +76,19 @@ def test_wrong_usage_is_said_and_exits_2(
     assert expected in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["up"], ["broker"], ["pipeline"], ["sample"], ["tail", "final_ui"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["up"],
+        ["broker"],
+        ["pipeline"],
+        ["sample"],
+        ["tail", "final_ui"],
+        ["tables"],
+        ["export", "final_ui"],
+        ["doctor"],
+    ],
+)
 def test_an_error_of_the_configuration_is_a_sentence_and_exits_1(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +145,30 @@ def test_no_kafka_is_a_sentence_in_seconds(
     monkeypatch.setenv("LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     assert cli.main(command) == 1
     assert "expected a Kafka broker at 127.0.0.1:1, found none (Connection refused)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["tables"], ["export", "users_ui"]])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], "psk: expected the server's key (server.psk in its settings), found nothing"),
+        (["--key", "k", "--url", "here"], "url: expected the address of a server such as http://127.0.0.1:8080"),
+        (["--key", "k", "--url", "http://127.0.0.1:1"], "http://127.0.0.1:1: expected a liveboard server, found none"),
+    ],
+)
+def test_no_server_is_a_sentence(
+    command: list[str], options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*command, *options]) == 1
+    assert capsys.readouterr().err.startswith(f"liveboard: {expected}")
+
+
+def test_a_server_on_any_port_has_to_be_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIVEBOARD_SERVER_PORT", "0")
+    assert cli.main(["tables", "--key", "k"]) == 1
+    assert "--url: expected the address of the server" in capsys.readouterr().err
 
 
 def test_ctrl_c_exits_130_without_a_word(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The names of tables, generations and topics."""
+"""The names of tables, generations, topics and file formats."""
 
 import re
 
@@ -12,6 +12,8 @@ RESERVED_TABLES = frozenset({REJECTS_TABLE, CONTROL_TABLE, STATUS_TABLE})
 TOPIC_PREFIX = "liveboard."
 STATUS_TOPIC = "liveboard.status"
 CONTROL_CHANGELOG = "liveboard.control_raw"
+
+EXPORT_FORMATS = ("csv", "parquet", "arrow", "json")
 
 _GENERATION = re.compile(r"g([1-9][0-9]*)")
 _CHANGELOG_TOPIC = re.compile(r"liveboard\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*)")

@@ -4,6 +4,7 @@
 |-----------------------|-----|-------------------------------------------------------------------------------------|
 | GET /api/tables       | yes | the tables that names mean, and the live generation                                 |
 | GET /api/tables/NAME  | yes | a window: offset, size, search, generation; sort and filter as JSON, as on the wire |
+| GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
 | GET /healthz          | no  | the process is there                                                                |
 | GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
@@ -30,6 +31,7 @@ from liveboard.contract.frames import Code, FrameError
 from liveboard.errors import LiveboardError
 from liveboard.serving.auth import Key
 from liveboard.serving.control import ControlWriter
+from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, check_window
 from liveboard.serving.metrics import CONTENT_TYPE, Counters
@@ -52,13 +54,14 @@ class Api:
     """The endpoints of one server."""
 
     def __init__(
-        self, key: Key, hub: Hub, views: Views, feed: Feed, control: ControlWriter, counters: Counters
+        self, key: Key, hub: Hub, views: Views, feed: Feed, control: ControlWriter, exports: Exports, counters: Counters
     ) -> None:
         self._key = key
         self._hub = hub
         self._views = views
         self._feed = feed
         self._control = control
+        self._exports = exports
         self._counters = counters
 
     def app(self, lifespan: Lifespan[Starlette] | None = None, extra: Sequence[BaseRoute] = ()) -> Starlette:
@@ -67,6 +70,7 @@ class Api:
             WebSocketRoute("/ws", self._hub.serve),
             Route("/api/tables", self._with_key(self.tables)),
             Route("/api/tables/{name}", self._with_key(self.window)),
+            Route("/api/tables/{name}/export", self._with_key(self.export)),
             Route("/api/control", self._with_key(self.control), methods=["POST"]),
             Route("/healthz", self.health),
             Route("/readyz", self.readiness),
@@ -95,6 +99,15 @@ class Api:
             return Response(f"{{{window.content()}}}", media_type="application/json")
         finally:
             self._views.close(window, listener)
+
+    async def export(self, request: Request) -> Response:
+        """A whole table, or all rows of a view, as a file."""
+        asked = _asked(request, "format")
+        if {"offset", "size"} & request.query_params.keys():
+            raise FrameError(Code.BAD_WINDOW, "expected no offset and no size, since an export has all rows, found one")
+        table = self._hub.catalogue.find(asked.table, asked.generation)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        return await self._exports.response(table, query, request.query_params.get("format", "csv"))
 
     async def control(self, request: Request) -> Response:
         """Passes a control message on."""
@@ -152,9 +165,9 @@ class _Once:
         self.heard.set()
 
 
-def _asked(request: Request) -> frames.Subscribe:
-    """The query parameters, read as strictly as a frame."""
-    parameters = dict(request.query_params)
+def _asked(request: Request, *but: str) -> frames.Subscribe:
+    """The query parameters but these, read as strictly as a frame."""
+    parameters = {name: text for name, text in request.query_params.items() if name not in but}
     fields: dict[str, object] = {"id": 0, "table": request.path_params["name"]}
     for name, text in parameters.items():
         if name in ("search", "generation"):

@@ -106,6 +106,12 @@ class Mirror:
             raise
         return [None if ask.known and ask.query not in stale else self._answer(ask) for ask in asks]
 
+    def positions(self, query: Query) -> pa.ChunkedArray:
+        """Of all rows of a query, in its order."""
+        where = f" WHERE {query.where}" if query.where else ""
+        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order}pos"
+        return self._cursor.sql(sql, params=query.parameters).to_arrow_table().column(0)
+
     def close(self) -> None:
         """Frees the memory."""
         self._cursor.execute(f"DROP TABLE {self._name}")

@@ -20,6 +20,7 @@ from liveboard.kafka import security
 from liveboard.serving.app import Api
 from liveboard.serving.auth import Key
 from liveboard.serving.control import ControlWriter
+from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, Limits
 from liveboard.serving.metrics import Counters, Gauges
@@ -34,11 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 class LiveServer:
-    """One server on one port; `hub`, `views` and `feed` are there while it runs, for those who look inside."""
+    """One server on one port; while it runs, its parts are there for those who look inside."""
 
     hub: Hub
     views: Views
     feed: Feed
+    exports: Exports
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class LiveServer:
         loop = asyncio.get_running_loop()
         self.feed = Feed(self._client_config, self.hub.catalogue, loop, self._settings.max_rows)
         counters.registry.register(Gauges(self.hub, self.views, self.feed))
+        self.exports = Exports()
         control = ControlWriter(self._client_config, self._control_topic)
 
         @contextlib.asynccontextmanager
@@ -117,9 +120,10 @@ class LiveServer:
                 beating.cancel()
                 await self.feed.stop()
                 await control.stop()
+                await self.exports.stop()
                 await self.views.stop()
 
-        return Api(self._key, self.hub, self.views, self.feed, control, counters).app(lifespan)
+        return Api(self._key, self.hub, self.views, self.feed, control, self.exports, counters).app(lifespan)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:

@@ -1,0 +1,58 @@
+"""Where the server is and the key it wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from liveboard.config_values import Secret
+from liveboard.errors import LiveboardError
+
+_SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
+
+
+class Unauthorized(LiveboardError):
+    """The server does not know the key; trying again is useless."""
+
+    def __init__(self) -> None:
+        super().__init__("unauthorized: expected the server's key (server.psk), found another")
+
+
+class Unreachable(LiveboardError):
+    """There is no server, or something else in its place."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server's address, as http:// or https://, and its key, which no repr shows."""
+
+    url: str
+    psk: Secret
+
+    @property
+    def websocket(self) -> str:
+        """Where the live windows are."""
+        return f"ws{self.url.removeprefix('http')}/ws"
+
+
+def address(url: str | None, psk: str | Secret | None) -> Address:
+    """The address; an error names the one that is missing, url or psk, or says what is wrong with the url."""
+    expected = "url: expected the address of a server such as http://127.0.0.1:8080"
+    if not url:
+        raise LiveboardError(f"{expected}, found nothing")
+    if not psk:
+        raise LiveboardError("psk: expected the server's key (server.psk in its settings), found nothing")
+    try:
+        parts = urlsplit(url)
+        is_complete = parts.scheme in _SCHEMES and parts.hostname and (parts.port is None or parts.port)
+    except ValueError:
+        is_complete = False
+    if not is_complete or parts.query or parts.fragment or parts.username is not None:
+        # Not what was found: an address can carry a password.
+        raise LiveboardError(f"{expected}, found something else")
+    path = parts.path.rstrip("/").removesuffix("/ws")
+    key = psk if isinstance(psk, Secret) else Secret(psk)
+    # HTTP carries no other characters, and the errors of those who try show the key.
+    if not key.reveal().isprintable() or max(key.reveal()) > "\xff":
+        raise LiveboardError("psk: expected a key of printable Latin-1 characters, found others")
+    return Address(f"{_SCHEMES[parts.scheme]}://{parts.netloc}{path}", key)

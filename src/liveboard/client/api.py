@@ -1,0 +1,105 @@
+"""What the server answers over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import IO, Any, BinaryIO
+from urllib.parse import urlencode
+
+import msgspec
+
+from liveboard.client.address import Address, Unauthorized, Unreachable
+from liveboard.contract import frames
+from liveboard.contract.names import EXPORT_FORMATS
+from liveboard.errors import LiveboardError
+
+_TIMEOUT_S = 60.0
+_READ_BYTES = 256 * 1024
+
+
+class _Tables(msgspec.Struct):
+    tables: tuple[frames.TableInfo, ...]
+
+
+class _Problem(msgspec.Struct):
+    message: str
+
+
+class _Problems(msgspec.Struct):
+    error: _Problem
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the key to somebody else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Api:
+    """Asks one server; every method waits for the answer."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def tables(self) -> tuple[frames.TableInfo, ...]:
+        """The tables that there are."""
+        with self._request("/api/tables") as answer:
+            try:
+                return msgspec.json.decode(self._read(answer, None), type=_Tables).tables
+            except msgspec.MsgspecError as error:
+                raise Unreachable(f"{self._address.url}: expected a list of tables, found: {error}") from None
+
+    def export(self, asked: frames.Subscribe, format: str, into: BinaryIO) -> None:
+        """Writes a whole table, as of one moment, into a file; `asked` has its sort, filter and so on."""
+        if format not in EXPORT_FORMATS:
+            raise LiveboardError(f'expected a format ({", ".join(EXPORT_FORMATS)}), found "{format}"')
+        texts = {"format": format, "search": asked.search, "generation": asked.generation}
+        values = {"sort": asked.sort, "filter": asked.filter}
+        parameters = {name: text for name, text in texts.items() if text is not None}
+        parameters |= {name: msgspec.json.encode(value).decode() for name, value in values.items() if value is not None}
+        with self._request(f"/api/tables/{asked.table}/export?{urlencode(parameters)}") as answer:
+            while part := self._read(answer, _READ_BYTES):
+                into.write(part)
+
+    def control(self, message: Mapping[str, str]) -> None:
+        """Sends a control message."""
+        with self._request("/api/control", json.dumps(message).encode()):
+            pass
+
+    def _request(self, path: str, body: bytes | None = None) -> IO[bytes]:
+        headers = {"Authorization": f"Bearer {self._address.psk.reveal()}", "Content-Type": "application/json"}
+        try:
+            request = urllib.request.Request(f"{self._address.url}{path}", body, headers)
+            answer: IO[bytes] = self._opener.open(request, timeout=_TIMEOUT_S)
+            return answer
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(error) from None
+        except urllib.error.URLError as error:
+            raise Unreachable(
+                f"{self._address.url}: expected a liveboard server, found none ({error.reason})"
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self._address.url}: expected a liveboard server, found none ({error!r})") from None
+
+    def _read(self, answer: IO[bytes], size: int | None) -> bytes:
+        try:
+            return answer.read(size) if size else answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(
+                f"{self._address.url}: expected the whole answer, found only a part ({error!r})"
+            ) from None
+
+    def _refusal(self, error: urllib.error.HTTPError) -> LiveboardError:
+        if error.code == 401:
+            return Unauthorized()
+        try:
+            return LiveboardError(msgspec.json.decode(error.read(), type=_Problems).error.message)
+        except (msgspec.MsgspecError, OSError, http.client.HTTPException):
+            return Unreachable(f"{self._address.url}: expected a liveboard server, found HTTP status {error.code}")

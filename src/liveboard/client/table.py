@@ -1,0 +1,73 @@
+"""A whole table, as of one moment."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from liveboard.client.api import Api
+from liveboard.client.update import Cell, Row
+from liveboard.contract import frames
+from liveboard.errors import LiveboardError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Table:
+    """A table, or what a sort, a filter and a search make of it. Every call fetches it as it is at that moment."""
+
+    def __init__(self, api: Api, asked: frames.Subscribe) -> None:
+        self.name = asked.table
+        self._api = api
+        self._asked = asked
+
+    def __repr__(self) -> str:
+        return f'Table("{self.name}")'
+
+    def to_arrow(self) -> pa.Table:
+        """Timestamps are in UTC with microseconds."""
+        file = io.BytesIO()
+        self._api.export(self._asked, "arrow", file)
+        return pa.ipc.open_file(pa.py_buffer(file.getbuffer())).read_all()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Integers and booleans are of the types that can be null, so that none becomes a float."""
+        try:
+            import pandas
+        except ImportError:
+            raise _missing("pandas") from None
+        types = {
+            pa.int32(): pandas.Int32Dtype(),
+            pa.int64(): pandas.Int64Dtype(),
+            pa.bool_(): pandas.BooleanDtype(),
+        }
+        frame: pandas.DataFrame = self.to_arrow().to_pandas(types_mapper=types.get)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a polars frame."""
+        try:
+            import polars
+        except ImportError:
+            raise _missing("polars") from None
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def rows(self) -> list[Row]:
+        """The rows, each in the order of the columns."""
+        columns = [column.to_pylist() for column in self.to_arrow().columns]
+        return list(zip(*columns, strict=True))
+
+    def records(self) -> list[dict[str, Cell]]:
+        """The rows, each by column name."""
+        records: list[dict[str, Cell]] = self.to_arrow().to_pylist()
+        return records
+
+
+def _missing(package: str) -> LiveboardError:
+    return LiveboardError(f"to_{package}: expected the package {package}, found none; install it with pip")
