@@ -15,6 +15,8 @@ from liveboard.errors import LiveboardError
 
 _FILE = "server.json"
 _KEY_BYTES = 18
+# Addresses to listen on that nobody can connect to.
+_ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,7 @@ def choose(server: ServerSettings) -> tuple[Access, int]:
             "LIVEBOARD_SERVER_PSK, or server.host to 127.0.0.1"
         )
     port = server.port or _free_port(server.host)
-    host = f"[{server.host}]" if ":" in server.host else server.host
-    return Access(f"http://{host}:{port}", server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
+    return Access(_url(server.host, port), server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
 
 
 def remember(settings: Settings, access: Access) -> None:
@@ -46,15 +47,21 @@ def remember(settings: Settings, access: Access) -> None:
 
 
 def recall(settings: Settings) -> Access:
-    """The server that `up` started last in this storage directory, else the configured one."""
-    configured = Access(f"http://{settings.server.host}:{settings.server.port}", settings.server.psk.reveal())
-    if settings.server.port and settings.server.psk:
+    """The configured server; what is not configured is as `up` chose it last. Empty where nothing tells."""
+    server, key = settings.server, settings.server.psk.reveal()
+    configured = Access(_url(server.host, server.port) if server.port else "", key)
+    if configured.url and key:
         return configured
     try:
         found = json.loads(Path(settings.storage.dir / _FILE).read_text())
-        return Access(found["url"], settings.server.psk.reveal() or found["key"])
+        return Access(configured.url or found["url"], key or found["key"])
     except (OSError, ValueError, KeyError):
         return configured
+
+
+def _url(host: str, port: int) -> str:
+    host = _ANY_HOST.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _is_loopback(host: str) -> bool:

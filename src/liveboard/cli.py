@@ -127,17 +127,18 @@ def swap(arguments: argparse.Namespace) -> int:
     from liveboard import swap as swapping
 
     settings = config.load(arguments.config)
-    topics = dict(arguments.topic)
-    for source in ("users", "accounts"):
-        if topic := getattr(arguments, source):
-            if source not in settings.board.sources:
-                known = ", ".join(settings.board.sources)
-                raise LiveboardError(f"expected --topic NAME=TOPIC with one of {known} as NAME, found --{source}")
-            topics[source] = topic
-    if not topics and not arguments.join:
+    topics, joins = dict(arguments.topic), dict(arguments.join)
+    topics |= {source: topic for source in ("users", "accounts") if (topic := getattr(arguments, source))}
+    if not topics and not joins:
         raise LiveboardError("expected another topic or join, as in --users TOPIC or --join inner, found neither")
     progress = _Progress()
-    said = swapping.run(settings, topics, dict(arguments.join), wait=arguments.wait, show=progress.show)
+    if arguments.url:
+        from liveboard import remote
+
+        where = remote.server_address(settings, arguments.url, arguments.key)
+        said = remote.swap(where, topics, joins, wait=arguments.wait, show=progress.show)
+    else:
+        said = swapping.run(settings, topics, joins, wait=arguments.wait, show=progress.show)
     progress.end(said)
     return 0
 
@@ -146,8 +147,17 @@ def tail(arguments: argparse.Namespace) -> int:
     """Follow a table: its last changes, then every one that comes."""
     from liveboard import tail as tailing
 
-    chosen = {"from_start": arguments.from_start, "as_json": arguments.json, "limit": arguments.limit}
-    tailing.run(config.load(arguments.config), arguments.table, **chosen)
+    settings = config.load(arguments.config)
+    if arguments.url:
+        from liveboard import remote
+
+        if arguments.from_start:
+            raise LiveboardError("--from-start: expected no --url with it, since a server has rows and no history")
+        where = remote.server_address(settings, arguments.url, arguments.key)
+        remote.tail(where, arguments.table, as_json=arguments.json, limit=arguments.limit)
+    else:
+        chosen = {"from_start": arguments.from_start, "as_json": arguments.json, "limit": arguments.limit}
+        tailing.run(settings, arguments.table, **chosen)
     return 0
 
 
@@ -155,8 +165,8 @@ def tables(arguments: argparse.Namespace) -> int:
     """List the tables of a running server."""
     from liveboard import remote
 
-    server = config.load(arguments.config).server
-    for line in remote.table_lines(remote.server_address(server, arguments.url, arguments.key)):
+    settings = config.load(arguments.config)
+    for line in remote.table_lines(remote.server_address(settings, arguments.url, arguments.key)):
         print(line)
     return 0
 
@@ -165,8 +175,7 @@ def export(arguments: argparse.Namespace) -> int:
     """Write a whole table of a running server to a file, as of one moment."""
     from liveboard import remote
 
-    server = config.load(arguments.config).server
-    where = remote.server_address(server, arguments.url, arguments.key)
+    where = remote.server_address(config.load(arguments.config), arguments.url, arguments.key)
     remote.export(where, arguments.table, arguments.format, arguments.output)
     return 0
 
@@ -210,6 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     followed.add_argument("--from-start", action="store_true", help="print all that the changelog still has")
     followed.add_argument("--json", action="store_true", help="one JSON object per line")
     followed.add_argument("--limit", type=_count, metavar="N", help="stop after N changes")
+    _server_options(followed, "a server instead of Kafka, which shows changes of the 1,000 newest rows")
     _server_options(command(tables))
     exported = command(export)
     exported.add_argument("table", metavar="TABLE", help="such as final_ui")
@@ -220,9 +230,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _server_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", metavar="URL", help="the server (default: server.host and server.port)")
-    parser.add_argument("--key", metavar="KEY", help="its key (default: server.psk)")
+def _server_options(
+    parser: argparse.ArgumentParser, url: str = "the server (default: as configured, or the one that `up` runs here)"
+) -> None:
+    parser.add_argument("--url", metavar="URL", help=url)
+    parser.add_argument("--key", metavar="KEY", help="its key (default: server.psk, or the one that `up` has made)")
 
 
 def _sample_options(parser: argparse.ArgumentParser) -> None:
@@ -248,6 +260,7 @@ def _swap_options(parser: argparse.ArgumentParser) -> None:
     option("--topic", _named, "NAME=TOPIC", "the topic of a source; sources that are not named keep theirs")
     option("--join", _maybe_named, "[TABLE=]KIND", "left, inner or asof, for the board's first join or the named one")
     parser.add_argument("--wait", action="store_true", help="show the build until it is live (exit 0) or failed (1)")
+    _server_options(parser, "a server to send it through instead of Kafka")
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -1,29 +1,38 @@
-"""What the commands `tables` and `export` ask of a running server."""
+"""What the commands ask of a running server: `tables`, `export`, and with --url `tail` and `swap`."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from liveboard import access
 from liveboard.client.address import Address, address
 from liveboard.client.api import Api
 from liveboard.client.subscription import DEFAULT_WINDOW, ask
-from liveboard.config import ServerSettings
-from liveboard.contract.names import EXPORT_FORMATS
+from liveboard.client.synchronous import connect
+from liveboard.client.update import Row, Update
+from liveboard.config import Settings
+from liveboard.contract.names import CONTROL_TABLE, EXPORT_FORMATS, STATUS_TABLE
+from liveboard.contract.schema import TS
 from liveboard.errors import LiveboardError
+from liveboard.swap import outcome
+from liveboard.tail import Lines, json_lines, text_lines
 
 _TEXTS = ("csv", "json")
-_ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_NEWEST_ROWS = 1_000
+_FIRST_ROWS = 10
+Show = Callable[[str], None]
 
 
-def server_address(server: ServerSettings, url: str | None, key: str | None) -> Address:
-    """The server that is meant: the given one, or that of the settings."""
-    if url is None and not server.port:
+def server_address(settings: Settings, url: str | None, key: str | None) -> Address:
+    """The server that is meant: the given one, or the one that `up` runs here, or that of the settings."""
+    known = access.recall(settings)
+    if url is None and not known.url:
         raise LiveboardError("--url: expected the address of the server, because server.port is 0, found nothing")
-    host = _ANY_HOST.get(server.host, server.host)
-    configured = f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
-    return address(url or configured, key or server.psk)
+    return address(url or known.url, key or known.key)
 
 
 def table_lines(where: Address) -> Iterator[str]:
@@ -55,3 +64,56 @@ def export(where: Address, table: str, format: str | None, output: Path | None) 
         raise LiveboardError(f"--output: expected to write {output}, found: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def tail(where: Address, table: str, *, as_json: bool, limit: int | None) -> None:
+    """Prints the newest rows of the table and, for ever or up to `limit`, those that come or change among them."""
+    last: dict[str, Row] = {}
+    printed = 0
+    lines: Lines | None = None
+    sort = [(TS.name, "desc")] if _has_ts(where, table) else None
+    with connect(where.url, where.psk) as client:
+        for update in client.updates(table, (0, _NEWEST_ROWS), sort=sort):
+            names = [column.name for column in update.columns]
+            lines = lines or (json_lines(table, names) if as_json else text_lines(names))
+            rows = dict(zip(update.keys, update.rows, strict=True))
+            changed = [(key, row) for key, row in reversed(rows.items()) if last.get(key) != row]
+            changed = changed if last else changed[-_FIRST_ROWS:]
+            changed = changed[: limit - printed] if limit else changed
+            for line in lines(changed):
+                print(line, flush=True)
+            last, printed = rows, printed + len(changed)
+            if limit and printed >= limit:
+                return
+
+
+def swap(where: Address, topics: Mapping[str, str], joins: Mapping[str, str], *, wait: bool, show: Show) -> str:
+    """As `liveboard.swap.run`, by way of a server: sends the control message, and waits for its end if wanted."""
+    with connect(where.url, where.psk) as client:
+        [status] = next(iter(client.updates(STATUS_TABLE))).records()
+        now = {name.removesuffix("Topic"): topic for name, topic in status.items() if name.endswith("Topic")}
+        wanted = {**now, **topics}
+        message: dict[str, Any] = {f"{source}Topic": topic for source, topic in wanted.items()}
+        message["joinType"] = joins.get("", status["joinType"])
+        if named := {table: how for table, how in joins.items() if table}:
+            message = {"topics": wanted, "joins": named}
+        place = Api(where).control(message)
+        if not wait:
+            return f"sent as message {place} of the control topic: {json.dumps(message)}"
+        client.subscribe(STATUS_TABLE, lambda update: _show_message(update, show))
+        partition, offset = map(int, place.split("-"))
+        for update in client.updates(CONTROL_TABLE, filter=[["partition", "=", partition], ["offset", "=", offset]]):
+            for record in update.records():
+                if end := outcome(str(record["verdict"]), record["reason"]):
+                    return end
+    raise LiveboardError("the connection ended before the swap did")
+
+
+def _has_ts(where: Address, table: str) -> bool:
+    return any(info.name == table and info.columns[-1].name == TS.name for info in Api(where).tables())
+
+
+def _show_message(update: Update, show: Show) -> None:
+    for record in update.records():
+        if record["message"]:
+            show(str(record["message"]))

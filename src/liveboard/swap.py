@@ -91,19 +91,27 @@ def _await(reader: StatusReader, verdicts: ChangelogReader, place: str, show: Sh
                 continue
             heard = True
             _, _, _, verdict, reason, _ = decode_row(change.value, CONTROL_COLUMNS)
-            match verdict:
-                case "applied":
-                    _await_switch(reader, place)
-                    return "the board is live with the new wiring"
-                case "ignored":
-                    return f"nothing to do: {reason}"
-                case "rejected" | "failed" | "superseded":
-                    raise LiveboardError(f"the control message was {verdict}: {reason}")
+            if end := outcome(str(verdict), reason):
+                _await_switch(reader, place)
+                return end
         kept = reader.look()
         if heard and kept and kept.status.message:
             show(kept.status.message)
         elif not heard and time.monotonic() - started > _ORCHESTRATOR_PATIENCE_S:
             show("waiting for a pipeline that reads the control topic")
+
+
+def outcome(verdict: str, reason: object) -> str:
+    """How it ended, empty while it has not; a LiveboardError when it came to nothing."""
+    match verdict:
+        case "applied":
+            return "the board is live with the new wiring"
+        case "ignored":
+            return f"nothing to do: {reason}"
+        case "building":
+            return ""
+        case _:
+            raise LiveboardError(f"the control message was {verdict}: {reason}")
 
 
 def _await_switch(reader: StatusReader, place: str) -> None:

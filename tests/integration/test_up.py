@@ -53,6 +53,10 @@ class Up:
         """What it has said since the start or the last `forget`."""
         return self._output.read_bytes()[self._seen :].decode()
 
+    def said_from_the_start(self) -> str:
+        """What it, and an earlier one, has ever said."""
+        return self._output.read_text()
+
     def forget(self) -> None:
         """What it has said so far does not count any more."""
         self._seen = self._output.stat().st_size
@@ -153,6 +157,8 @@ def test_up_grows_heals_ends_and_goes_on(up: Up) -> None:
     _kill(up, "-m liveboard pipeline", "pipeline starts again in 1 s: killed by SIGKILL")
     _kill(up, "SparkSubmit", "pipeline starts again in . s.*: .*Spark")
     _kill(up, "kafka.Kafka", "broker starts again in 1 s: The broker was killed by SIGKILL")
+    _kill(up, "-m liveboard serve", "serve starts again in 1 s: killed by SIGKILL")
+    _the_server_answers(up)
 
     heading, *rows = up.run("tail", "final_ui", "--limit", "3").splitlines()
     assert heading.split() == [column.name for column in table_columns(default_board())["final_ui"]]
@@ -172,6 +178,27 @@ def test_up_grows_heals_ends_and_goes_on(up: Up) -> None:
     assert set(up.states().values()) == {"starting …"}
     up.until_live_and_growing()
     assert up.end(signal.SIGTERM) == []
+
+
+def _the_server_answers(up: Up) -> None:
+    """The commands that ask the server, which find it and its key by themselves."""
+    up.until(lambda: "final_ui" in up.run("tables"))
+    assert {line.split()[0] for line in up.run("tables").splitlines()} == {
+        *TABLES,
+        "control_raw",
+        "orchestrator_status",
+    }
+    heading, *rows = up.run("export", "final_ui").splitlines()
+    assert heading == ",".join(column.name for column in table_columns(default_board())["final_ui"])
+    assert len(rows) > 10
+    url, key = re.findall(r"live tables at (http://\S+) with the key (\S+)", up.said_from_the_start())[-1]
+    heading, *rows = up.run("tail", "final_ui", "--url", url, "--limit", "3").splitlines()
+    assert heading.split()[0] == "userId"
+    assert len(rows) == 3
+    assert key not in " ".join(_command(process) for process in up.family())
+    said = up.run("swap", "--join", "inner", "--wait", "--url", url, "--key", key)
+    assert said.endswith("the board is live with the new wiring\n")
+    up.run("swap", "--join", "left", "--wait")
 
 
 def _kill(up: Up, words: str, notice: str) -> None:

@@ -25,6 +25,11 @@ class _Tables(msgspec.Struct):
     tables: tuple[frames.TableInfo, ...]
 
 
+class _Place(msgspec.Struct):
+    partition: int
+    offset: int
+
+
 class _Problem(msgspec.Struct):
     message: str
 
@@ -67,10 +72,14 @@ class Api:
             while part := self._read(answer, _READ_BYTES):
                 into.write(part)
 
-    def control(self, message: Mapping[str, str]) -> None:
-        """Sends a control message."""
-        with self._request("/api/control", json.dumps(message).encode()):
-            pass
+    def control(self, message: Mapping[str, Any]) -> str:
+        """Sends a control message; returns its place in the control topic, its key in the table control_raw."""
+        with self._request("/api/control", json.dumps(message).encode()) as answer:
+            try:
+                place = msgspec.json.decode(self._read(answer, None), type=_Place)
+            except msgspec.MsgspecError as error:
+                raise Unreachable(f"{self._address.url}: expected the message's place, found: {error}") from None
+        return f"{place.partition}-{place.offset}"
 
     def _request(self, path: str, body: bytes | None = None) -> IO[bytes]:
         headers = {"Authorization": f"Bearer {self._address.psk.reveal()}", "Content-Type": "application/json"}
