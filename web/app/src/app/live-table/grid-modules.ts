@@ -43,6 +43,7 @@ export const gridTheme = themeQuartz.withPart(colorSchemeVariable).withParams({
   valueChangeValueHighlightBackgroundColor: 'color-mix(in srgb, var(--good) 45%, transparent)',
   fontFamily: 'inherit',
   fontSize: 13,
+  cellHorizontalPadding: 10,
   rowHeight: ROW_HEIGHT,
   headerHeight: 34,
   wrapperBorder: false,

@@ -13,7 +13,7 @@ import { ServerApi, type ExportFormat } from '../server-api';
 import { Session } from '../session';
 import { type GridRow, columnDefs, sameColumns } from './columns';
 import { copyText, saveFile, tabSeparated } from './copy';
-import { type FilterModel, conditions } from './filters';
+import { conditions } from './filters';
 import { ROW_HEIGHT, gridTheme } from './grid-modules';
 import { type Turn, PageTurner } from './page-turner';
 import { Rows } from './rows';
