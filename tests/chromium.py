@@ -20,7 +20,9 @@ def launch(playwright: Playwright) -> Browser:
     """A browser without a window."""
     # Root, as in most containers, has no sandbox.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return playwright.chromium.launch(executable_path=_find(playwright), args=options)
+    return playwright.chromium.launch(
+        executable_path=_find(playwright), args=options, ignore_default_args=["--hide-scrollbars"]
+    )
 
 
 def _find(playwright: Playwright) -> str:

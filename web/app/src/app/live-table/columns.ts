@@ -23,7 +23,7 @@ export function columnDefs(columns: readonly Column[]): ColDef<GridRow, Value>[]
     headerClass: isNumber(column) ? 'ag-right-aligned-header' : '',
     // The server sorts; the rows are in their order already.
     comparator: () => 0,
-    minWidth: column.type === 'timestamp' ? 190 : 90,
+    minWidth: column.type === 'timestamp' ? 196 : 90,
     ...filterOf(column),
   }));
 }
