@@ -126,7 +126,7 @@ export class Connection {
   #expectFrame(withinMs: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#fail(new Unreachable(`${this.#url}: expected a frame within ${String(withinMs / 1000)} s, found silence`));
+      this.#fail(new Unreachable(`${this.#url}: expected a frame within ${withinMs / 1000} s, found silence`));
     }, withinMs);
   }
 
@@ -140,7 +140,7 @@ export class Connection {
     this.#backoff.reset();
     if (frame === null) {
       // If it was of a subscription, the versions show that it is missing.
-      console.warn(`table-hub: ${this.#url}: expected a frame of protocol ${String(PROTOCOL)}, found something else`);
+      console.warn(`table-hub: ${this.#url}: expected a frame of protocol ${PROTOCOL}, found something else`);
     } else {
       this.#holder.heard(frame);
     }
@@ -185,9 +185,9 @@ export class Connection {
     if (code === UNAUTHORIZED) {
       return new Unauthorized();
     }
-    const found = `(${String(code)} ${reason}`.trimEnd() + ')';
+    const found = `(${code} ${reason}`.trimEnd() + ')';
     if (code === UNSUPPORTED) {
-      return new Error(`${this.#url}: expected a server of protocol ${String(PROTOCOL)}, found another ${found}`);
+      return new Error(`${this.#url}: expected a server of protocol ${PROTOCOL}, found another ${found}`);
     }
     return new Unreachable(
       this.#state === 'ready'

@@ -45,10 +45,10 @@ function checkedName(table: string): string {
 
 function checkedWindow(offset: number, size: number): { offset: number; size: number } {
   if (!Number.isInteger(offset) || offset < 0) {
-    throw new Error(`window: expected an offset from 0, found ${String(offset)}`);
+    throw new Error(`window: expected an offset from 0, found ${offset}`);
   }
   if (!Number.isInteger(size) || size < 1 || size > MAX_SIZE) {
-    throw new Error(`window: expected a size from 1 to ${String(MAX_SIZE)}, found ${String(size)}`);
+    throw new Error(`window: expected a size from 1 to ${MAX_SIZE}, found ${size}`);
   }
   return { offset, size };
 }

@@ -60,8 +60,8 @@ export class Window {
   take(frame: Snapshot | Delta): TableUpdate {
     const expected = this.#version + 1;
     if (frame.version !== expected || (expected === 1 && frame.ev === 'delta')) {
-      const found = `${frame.ev} ${String(frame.version)}`;
-      throw new Gap(`expected version ${String(expected)} of ${this.#update.table}, found ${found}`);
+      const found = `${frame.ev} ${frame.version}`;
+      throw new Gap(`expected version ${expected} of ${this.#update.table}, found ${found}`);
     }
     this.#version = expected;
     this.#update = frame.ev === 'snapshot' ? this.#replaced(frame) : this.#patched(frame);
@@ -80,8 +80,8 @@ export class Window {
     const rows = [...this.#update.rows];
     for (const [index, key, row] of changes) {
       if (index > rows.length) {
-        const expected = `expected a row of ${this.#update.table} up to index ${String(rows.length)}`;
-        throw new Gap(`${expected}, found ${String(index)}`);
+        const expected = `expected a row of ${this.#update.table} up to index ${rows.length}`;
+        throw new Gap(`${expected}, found ${index}`);
       }
       keys[index] = key;
       rows[index] = Object.freeze(row);
