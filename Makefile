@@ -43,7 +43,7 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test check format web-dev bench clean java remake
+.PHONY: help setup setup-dev setup-check demo test check format web-dev screenshots bench clean java remake
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ format: setup-check ## Format the code and repair what lint can repair
 
 web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SERVER (http://127.0.0.1:8080)
 	@$(NPM) run --silent dev
+
+screenshots: setup-dev ## Make the README's pictures from the demo that is running
+	@$(BIN)/python docs/screenshots.py
 
 bench: setup ## Measure latency, throughput and memory
 	@$(BIN)/python bench/pipeline.py

@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 _PACKAGE = Path(__file__).parents[1]
 # In an installed package, and in a checkout.
@@ -39,14 +40,12 @@ class Page:
         self._folder = folder or next((place for place in _PLACES if (place / _INDEX).is_file()), _PLACES[-1])
 
     def route(self) -> Route:
-        """All paths that the server itself does not answer."""
-        return Route("/{path:path}", self.file)
+        """All paths but the server's own."""
+        return _PageRoute("/{path:path}", self.file)
 
     async def file(self, request: Request) -> Response:
         """A file, or the page itself for a path that looks like no file."""
         path: str = request.path_params["path"]
-        if path.partition("/")[0] in _SERVER_PATHS:
-            raise HTTPException(404)
         file = (self._folder / path).resolve()
         if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
             if "." in path.rpartition("/")[2]:
@@ -56,6 +55,13 @@ class Page:
             return PlainTextResponse(_NOT_BUILT, 503)
         zipped = "gzip" in request.headers.get("accept-encoding", "")
         return await run_in_threadpool(_response, file, zipped)
+
+
+class _PageRoute(Route):
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["path"].split("/")[1] in _SERVER_PATHS:
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 def _response(file: Path, zipped: bool) -> Response:
