@@ -1,11 +1,16 @@
-# Everything lives in .venv: the Python packages, liveboard itself, the Java libraries and, where this machine has
-# none, Java. A stamp is written when its step is done, so an interrupted set-up is simply run again.
+# Everything lives in .venv: the Python packages, liveboard itself, the Java libraries, Node.js and, where this machine
+# has none, Java; what builds the page is in web/node_modules, and the page in web/app/dist. A stamp is written when its
+# step is done, so an interrupted set-up is simply run again.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 unexport PYTHONHOME PYTHONPATH
+NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
+PAGE := web/app/dist/index.html
+PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
+	-not -path '*/.angular/*' -not -name '*.spec.ts' -not -name '*.test.ts')
 
 # One set-up at a time: everything that it starts inherits the lock, so even what a killed make has left is waited for.
 define SETUP
@@ -38,55 +43,65 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test check format bench clean java remake
+.PHONY: help setup setup-dev setup-check demo test check format web-dev screenshots bench clean java remake
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install everything into .venv
-	$(LOCKED) java
+	$(LOCKED) java $(PAGE)
 
 setup-dev:
-	$(LOCKED) java $(VENV)/packages-dev
+	$(LOCKED) java $(VENV)/packages-dev $(PAGE)
 
 setup-check:
-	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev
+	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/installed
 
 demo: setup ## Run everything with sample data
 	@$(BIN)/liveboard up --sample
 
 test: setup-dev ## Run every test
+	@$(NPM) test --silent
 	@$(BIN)/pytest
 
 check: setup-check ## Check format, lint and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
+	@$(NPM) run --silent lint
 
 format: setup-check ## Format the code and repair what lint can repair
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+	@$(NPM) run --silent format
+
+web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SERVER (http://127.0.0.1:8080)
+	@$(NPM) run --silent dev
+
+screenshots: setup-dev ## Make the README's pictures from the demo that is running
+	@$(BIN)/python docs/screenshots.py
 
 bench: setup ## Measure latency, throughput and memory
 	@$(BIN)/python bench/pipeline.py
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf web/node_modules web/*/node_modules web/*/dist web/app/.angular
 
 $(VENV)/made: $(REMAKE)
-	@echo "[1/4] Virtual environment in $(VENV) ..."
+	@echo "[1/6] Virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
 	@printf '%s' "$(CURDIR)" > $@
 
 $(VENV)/packages: requirements.txt $(VENV)/made
-	@echo "[2/4] Python packages ..."
+	@echo "[2/6] Python packages ..."
 	@touch $(VENV)/installing
 	@$(PIP) install -r $<
 	@rm $(VENV)/installing
 	@touch $@
 
 $(VENV)/liveboard: pyproject.toml $(VENV)/packages
-	@echo "[3/4] liveboard itself ..."
+	@echo "[3/6] liveboard itself ..."
 	@touch $(VENV)/installing
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@rm $(VENV)/installing
@@ -95,6 +110,17 @@ $(VENV)/liveboard: pyproject.toml $(VENV)/packages
 # Looks for itself what there is to do.
 java: $(VENV)/liveboard
 	@$(BIN)/python -m liveboard.setup
+
+# npm removes the folder first, and the stamp with it.
+web/node_modules/installed: web/package-lock.json web/.npmrc $(VENV)/packages
+	@echo "[5/6] npm packages for the page ..."
+	@$(NPM) ci --ignore-scripts --no-progress --loglevel=error
+	@touch $@
+
+$(PAGE): $(PAGE_SOURCES) web/node_modules/installed
+	@echo "[6/6] The page ..."
+	@$(NPM) run --silent build -- --no-progress
+	@touch $@
 
 $(VENV)/packages-dev: requirements-dev.txt $(VENV)/packages
 	@echo "[+] Python packages for tests and checks ..."

@@ -10,8 +10,9 @@ import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from liveboard.config import ServerSettings, Settings
+from liveboard.config import Secret, ServerSettings, Settings
 from liveboard.errors import LiveboardError
+from liveboard.serving.login import make_token
 
 _FILE = "server.json"
 _KEY_BYTES = 18
@@ -57,6 +58,11 @@ def recall(settings: Settings) -> Access:
         return Access(configured.url or found["url"], key or found["key"])
     except (OSError, ValueError, KeyError):
         return configured
+
+
+def login_link(access: Access) -> str:
+    """An address that logs a browser in, once."""
+    return f"{access.url}/#login={make_token(Secret(access.key))}"
 
 
 def _url(host: str, port: int) -> str:

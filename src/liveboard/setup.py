@@ -42,14 +42,14 @@ def _java() -> None:
     try:
         java.find_java()
     except LiveboardError:
-        line = Line("[4/4] Java, for this project alone")
+        line = Line("[4/6] Java, for this project alone")
         line.done(f"Java {java.install_java(line).major} in {java.own_directory()}")
 
 
 def _libraries() -> None:
     if libraries.fetched() and broker.has_archive() and session.archive().exists():
         return
-    line = Line("[4/4] Java libraries")
+    line = Line("[4/6] Java libraries")
     if not libraries.fetched():
         libraries.fetch(line)
     notes = ""

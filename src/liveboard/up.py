@@ -27,6 +27,7 @@ from liveboard.kafka.admin import Admin
 from liveboard.kafka.board import Kept, follow
 from liveboard.kafka.broker import Broker
 from liveboard.keeper import Child, Keeper
+from liveboard.serving.login import LIFE_S
 
 _FRAME_S = 0.25
 _LINES_S = 2.0
@@ -80,9 +81,15 @@ def run(settings: Settings, config: Path | None, rate: float | None, stopping: t
         overview = Overview(pipeline, keepers, feed)
         shown = "the configured key" if settings.server.psk else f"the key {server.key}"
         print(f"liveboard: live tables at {server.url} with {shown}", flush=True)
+        about = f"{server.url} with {shown}"
+        if not settings.server.psk:
+            # Where a key is configured, the terminal may be read by people who do not have it.
+            link = access.login_link(server)
+            about = f"{link} or {shown}"
+            print(f"liveboard: open {link} (once, within {LIFE_S / 60:.0f} minutes)", flush=True)
         print(f"liveboard: Kafka {bootstrap}, storage {settings.storage.dir}, Ctrl-C stops", flush=True)
         if drawing:
-            _draw(console, overview, Screen(f"{server.url} with {shown} · Kafka {bootstrap}"), stopping)
+            _draw(console, overview, Screen(f"{about} · Kafka {bootstrap}"), stopping)
         else:
             _print(overview, stopping)
         print("liveboard: stopping", flush=True)

@@ -24,6 +24,7 @@ from confluent_kafka import Consumer, TopicPartition
 from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
 from websockets.exceptions import ConnectionClosed, InvalidState
 
+from liveboard.config import Secret
 from liveboard.contract import frames
 from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.contract.schema import TS, Column
@@ -31,6 +32,7 @@ from liveboard.contract.status import STALE_AFTER_S, Phase
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.serving.hub import Limits
+from liveboard.serving.login import make_token
 
 pytestmark = pytest.mark.integration
 
@@ -554,7 +556,7 @@ def test_http(board: Board, running: Running) -> None:
     assert get(running, "/healthz", key=None) == (200, {"status": "ok"})
     status, answer = get(running, "/api/tables")
     assert (status, answer["generation"]) == (200, board.live)
-    assert [(table["name"], table["rows"]) for table in answer["tables"]][2] == ("users_ui", 10)
+    assert [(table["name"], table["rows"]) for table in answer["tables"]][0] == ("users_ui", 10)
     parameters = {"offset": 1, "size": 2, "sort": '[["age","desc"]]', "filter": '[["age","<",8]]', "search": "U"}
     status, answer = get(running, f"/api/tables/users_ui?{urlencode(parameters)}")
     assert (status, answer["total"], answer["offset"], answer["generation"]) == (200, 8, 1, board.live)
@@ -678,3 +680,19 @@ def test_the_command_serves_until_it_is_told_to_stop(board: Board, tmp_path: Pat
         assert process.returncode == 0
         assert KEY not in log
         assert all(line.startswith("time=") for line in log.splitlines())
+
+
+def test_topics_to_choose_from(board: Board, running: Running) -> None:
+    Admin({"bootstrap.servers": board.bootstrap}).create(["choose-me", "_internal", "liveboard-control"])
+    status, answer = get(running, "/api/topics")
+    assert status == 200
+    assert "choose-me" in answer["topics"]
+    assert [name for name in answer["topics"] if name.startswith(("_", "liveboard"))] == []
+    assert get(running, "/api/topics", key=None)[0] == 401
+
+
+def test_a_login_link_is_exchanged_once(running: Running) -> None:
+    body = json.dumps({"token": make_token(Secret(KEY))}).encode()
+    assert get(running, "/api/login", None, body) == (200, {"key": KEY})
+    assert get(running, "/api/login", None, body)[0] == 401
+    assert get(running, "/api/login", None, b"[]")[0] == 400

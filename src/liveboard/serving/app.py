@@ -6,9 +6,12 @@
 | GET /api/tables/NAME  | yes | a window: offset, size, search, generation; sort and filter as JSON, as on the wire |
 | GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
+| GET /api/topics       | yes | the topics that a source may read                                                   |
+| POST /api/login       | no  | exchanges the token of a login link for the key, once                               |
 | GET /healthz          | no  | the process is there                                                                |
 | GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
 | GET /metrics          | no  | for Prometheus                                                                      |
+| GET /…                | no  | the page                                                                            |
 
 Every error is `{"error":{"code":…,"message":…}}`.
 """
@@ -16,7 +19,7 @@ Every error is `{"error":{"code":…,"message":…}}`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.applications import Starlette
@@ -34,8 +37,11 @@ from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, check_window
+from liveboard.serving.login import Logins
 from liveboard.serving.metrics import CONTENT_TYPE, Counters
+from liveboard.serving.page import Page
 from liveboard.serving.query import compile_query
+from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
 
 _MAX_CONTROL_BYTES = 64 * 1024
@@ -54,28 +60,43 @@ class Api:
     """The endpoints of one server."""
 
     def __init__(
-        self, key: Key, hub: Hub, views: Views, feed: Feed, control: ControlWriter, exports: Exports, counters: Counters
+        self,
+        key: Key,
+        logins: Logins,
+        hub: Hub,
+        views: Views,
+        feed: Feed,
+        control: ControlWriter,
+        topics: Topics,
+        exports: Exports,
+        counters: Counters,
+        page: Page,
     ) -> None:
         self._key = key
+        self._logins = logins
         self._hub = hub
         self._views = views
         self._feed = feed
         self._control = control
+        self._topics = topics
         self._exports = exports
         self._counters = counters
+        self._page = page
 
-    def app(self, lifespan: Lifespan[Starlette] | None = None, extra: Sequence[BaseRoute] = ()) -> Starlette:
-        """The whole of it; `extra` routes, such as the page's files, come after the server's own."""
+    def app(self, lifespan: Lifespan[Starlette] | None = None) -> Starlette:
+        """The whole of it."""
         routes: list[BaseRoute] = [
             WebSocketRoute("/ws", self._hub.serve),
             Route("/api/tables", self._with_key(self.tables)),
             Route("/api/tables/{name}", self._with_key(self.window)),
             Route("/api/tables/{name}/export", self._with_key(self.export)),
             Route("/api/control", self._with_key(self.control), methods=["POST"]),
+            Route("/api/topics", self._with_key(self.topics)),
+            Route("/api/login", self.login, methods=["POST"]),
             Route("/healthz", self.health),
             Route("/readyz", self.readiness),
             Route("/metrics", self.metrics),
-            *extra,
+            self._page.route(),
         ]
         handlers = {FrameError: _frame_error, HTTPException: _http_error, Exception: _failure}
         return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
@@ -122,6 +143,25 @@ class Api:
             return _error(503, "unavailable", str(error))
         return _json({"partition": partition, "offset": offset}, 202)
 
+    async def topics(self, request: Request) -> Response:
+        """What a source may read."""
+        try:
+            return _json({"topics": await self._topics.names()})
+        except LiveboardError as error:
+            return _error(503, "unavailable", str(error))
+
+    async def login(self, request: Request) -> Response:
+        """The key for the token of a login link."""
+        try:
+            asked = msgspec.json.decode(await _body(request), type=_Login)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            return _error(400, "bad_message", f"expected the token of a login link, found: {error}")
+        key = self._logins.exchange(asked.token)
+        if key is None:
+            self._counters.refused()
+            raise FrameError(Code.UNAUTHORIZED, "expected a login link that is new, found one that is used or too old")
+        return _json({"key": key.reveal()})
+
     async def health(self, request: Request) -> Response:
         """The process is there."""
         return _json({"status": "ok"})
@@ -153,6 +193,10 @@ class Api:
             return await endpoint(request)
 
         return checked
+
+
+class _Login(msgspec.Struct, frozen=True):
+    token: str
 
 
 class _Once:

@@ -55,9 +55,11 @@ class Catalogue:
         return iter(tuple(self._tables.values()))
 
     def named(self) -> list[Table]:
-        """The tables that names mean, by name."""
+        """The tables that names mean: those of the generation in the board's order, then the others by name."""
+        record = self.status.generations.get(self.live or "") if self.status else None
+        places = {name: place for place, name in enumerate(record.tables if record else ())}
         tables = [table for (generation, _), table in self._tables.items() if generation in (None, self.live)]
-        return sorted(tables, key=lambda table: table.name)
+        return sorted(tables, key=lambda table: (places.get(table.name, len(places)), table.name))
 
     def infos(self) -> tuple[TableInfo, ...]:
         """The tables that names mean, as viewers are told of them."""

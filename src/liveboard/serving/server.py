@@ -23,7 +23,10 @@ from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, Limits
+from liveboard.serving.login import Logins
 from liveboard.serving.metrics import Counters, Gauges
+from liveboard.serving.page import Page
+from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
 
 _PING_S = 20.0
@@ -123,7 +126,19 @@ class LiveServer:
                 await self.exports.stop()
                 await self.views.stop()
 
-        return Api(self._key, self.hub, self.views, self.feed, control, self.exports, counters).app(lifespan)
+        api = Api(
+            self._key,
+            Logins(self._settings.psk),
+            self.hub,
+            self.views,
+            self.feed,
+            control,
+            Topics(self._client_config, self._control_topic),
+            self.exports,
+            counters,
+            Page(),
+        )
+        return api.app(lifespan)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:

@@ -1,0 +1,88 @@
+"""The page's files, built by `make setup`; every other path of a browser is a deep link into the page."""
+
+from __future__ import annotations
+
+import gzip
+import mimetypes
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+_PACKAGE = Path(__file__).parents[1]
+# In an installed package, and in a checkout.
+_PLACES = (_PACKAGE / "page", _PACKAGE.parents[1] / "web" / "app" / "dist")
+_INDEX = "index.html"
+_SERVER_PATHS = ("api", "ws", "metrics", "healthz", "readyz")
+_HASHED = re.compile(r"-[A-Z0-9]{8}\.\w+$")
+_COMPRESSED = ("text/", "application/javascript", "application/json", "image/svg+xml")
+_NOT_BUILT = (
+    "expected the built page beside the server, found none: run `make setup` in the checkout; "
+    "the tables are served all the same, over /ws and /api\n"
+)
+# AG Grid brings its styles and its icons inside its script; the WebSocket of an `http:` page is not always its 'self'.
+_POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:; "
+    "connect-src 'self' ws: wss: http: https:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'"
+)
+
+
+class Page:
+    """The files of one folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or next((place for place in _PLACES if (place / _INDEX).is_file()), _PLACES[-1])
+
+    def route(self) -> Route:
+        """All paths but the server's own."""
+        return _PageRoute("/{path:path}", self.file)
+
+    async def file(self, request: Request) -> Response:
+        """A file, or the page itself for a path that looks like no file."""
+        path: str = request.path_params["path"]
+        file = (self._folder / path).resolve()
+        if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
+            if "." in path.rpartition("/")[2]:
+                raise HTTPException(404)
+            file = self._folder / _INDEX
+        if not file.is_file():
+            return PlainTextResponse(_NOT_BUILT, 503)
+        zipped = "gzip" in request.headers.get("accept-encoding", "")
+        return await run_in_threadpool(_response, file, zipped)
+
+
+class _PageRoute(Route):
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["path"].split("/")[1] in _SERVER_PATHS:
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def _response(file: Path, zipped: bool) -> Response:
+    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    if media_type == "text/javascript":
+        media_type = "application/javascript"
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable" if _HASHED.search(file.name) else "no-cache",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if file.name == _INDEX:
+        headers |= {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer"}
+    zipped = zipped and media_type.startswith(_COMPRESSED)
+    if media_type.startswith(_COMPRESSED):
+        headers["Vary"] = "Accept-Encoding"
+    if zipped:
+        headers["Content-Encoding"] = "gzip"
+    return Response(_content(file, file.stat().st_mtime_ns, zipped), 200, headers, media_type)
+
+
+@lru_cache(maxsize=64)
+def _content(file: Path, _changed: int, zipped: bool) -> bytes:
+    content = file.read_bytes()
+    return gzip.compress(content) if zipped else content

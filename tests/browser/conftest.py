@@ -1,0 +1,72 @@
+"""A board that the tests play, a server that shows it, and a browser that looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import chromium
+import pytest
+from live import Board, Running, serving
+from looking import fill
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from liveboard.contract.names import CONTROL_CHANGELOG
+from liveboard.kafka.admin import Admin
+
+
+@pytest.fixture
+def board(kafka: str) -> Board:
+    """A board with a live generation."""
+    Admin({"bootstrap.servers": kafka}).create(["users", "users-b", "liveboard-control"])
+    board = Board(kafka)
+    Admin({"bootstrap.servers": kafka}).create_changelogs([CONTROL_CHANGELOG])
+    fill(board)
+    return board
+
+
+@pytest.fixture
+def running(board: Board) -> Iterator[Running]:
+    """A server that shows the board."""
+    with serving(board.bootstrap) as running:
+        running.bound(str(board.live))
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser."""
+    with sync_playwright() as playwright:
+        browser = chromium.launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A viewer's browser, without a past."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console may say without failing the test: beginnings."""
+    return []
+
+
+@pytest.fixture
+def page(context: BrowserContext, complaints: list[str]) -> Iterator[Page]:
+    """A tab whose console stays empty."""
+    page = context.new_page()
+    said: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            said.append(message.text)
+
+    page.on("console", listen)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    assert [text for text in said if not any(part in text for part in complaints)] == []

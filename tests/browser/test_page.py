@@ -1,0 +1,214 @@
+"""The page in a real browser, over the real server and a real broker; the test plays the pipeline."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from live import KEY, Board, Running, wait
+from looking import COUNT, fill, log_in, user
+from playwright.sync_api import Locator, Page, expect
+
+from liveboard import access
+from liveboard.access import Access
+
+pytestmark = pytest.mark.integration
+
+
+def table(page: Page, name: str = "users_ui") -> Locator:
+    """A table's component."""
+    return page.locator("app-live-table").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def expect_first(grid: Locator, column: str, texts: list[str]) -> None:
+    """Waits until the column begins with these cells."""
+    for place, text in enumerate(texts):
+        expect(grid.locator(f'.ag-row[row-index="{place}"] [col-id="{column}"]')).to_have_text(text)
+
+
+def expect_range(grid: Locator, first: int, last: int, total: int) -> None:
+    """Waits until the pager says which rows there are."""
+    expect(grid.locator(".range")).to_have_text(f"rows {first:,}\N{EN DASH}{last:,} of {total:,}")
+
+
+def test_rows_appear_and_follow_changes(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running)
+    grid = table(page)
+    expect_first(grid, "userId", ["u0", "u1", "u2"])
+    expect_range(grid, 0, 299, 1_000)
+    expect(grid.locator(".state")).to_have_text("live")
+    board.write(str(board.live), {"0-1": user(1, age=77), "0-5000": user(5000)})
+    expect_first(grid, "age", ["0", "77"])
+    expect(grid.locator(".ag-cell-data-changed")).to_have_text("77")
+    expect_range(grid, 0, 299, 1_001)
+    expect(grid.locator(".tempo")).to_contain_text("rows/s, newest row")
+
+
+def test_sort_filter_and_search_are_over_the_whole_table(page: Page, running: Running) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    people = [user(number) for number in range(COUNT)]
+    grid.get_by_role("columnheader", name="age").click()
+    expect_first(grid, "userId", [row[0] for row in sorted(people, key=lambda row: row[2])[:5]])
+    grid.get_by_role("columnheader", name="age").click()
+    expect_first(grid, "userId", [row[0] for row in sorted(people, key=lambda row: -row[2])[:5]])
+    grid.get_by_label("Search all rows of users_ui").fill("user 99")
+    found = [row for row in people if "User 99" in row[1]]
+    expect_range(grid, 0, len(found) - 1, len(found))
+    expect_first(grid, "userId", [row[0] for row in sorted(found, key=lambda row: -row[2])])
+    grid.get_by_label("Search all rows of users_ui").fill("")
+    grid.locator('.ag-header-cell[col-id="name"] .ag-header-cell-filter-button').click()
+    page.get_by_label("Filter Value").first.fill("user 12")
+    found = [row for row in people if "User 12" in row[1]]
+    expect_range(grid, 0, len(found) - 1, len(found))
+    expect_first(grid, "userId", [row[0] for row in sorted(found, key=lambda row: -row[2])])
+
+
+def test_pages(page: Page, running: Running) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect(grid.get_by_role("button", name="Prev")).to_be_disabled()
+    for first, last in ((300, 599), (600, 899), (900, 999)):
+        grid.get_by_role("button", name="Next").click()
+        expect_range(grid, first, last, 1_000)
+        expect_first(grid, "userId", [f"u{first}"])
+    expect(grid.get_by_role("button", name="Next")).to_be_disabled()
+    grid.get_by_role("button", name="First").click()
+    expect_first(grid, "userId", ["u0"])
+
+
+def test_scrolling_on_at_the_end_turns_the_page(page: Page, running: Running) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect_first(grid, "userId", ["u0"])
+    grid.locator(".ag-row").first.hover()
+    page.mouse.wheel(0, 20_000)
+    expect(grid.locator('.ag-row[row-index="299"]')).to_be_visible()
+    page.wait_for_timeout(300)
+    page.mouse.wheel(0, 100)
+    expect_range(grid, 300, 599, 1_000)
+    expect(grid.locator('.ag-row[row-index="0"] [col-id="userId"]')).to_have_text("u300")
+
+
+def test_a_wrong_key_and_the_right_one(page: Page, running: Running) -> None:
+    log_in(page, running, key="not the key")
+    expect(page.get_by_role("alert")).to_have_text("This key is not right.")
+    page.get_by_label("Key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect_first(table(page), "userId", ["u0"])
+    page.reload()
+    expect_first(table(page), "userId", ["u0"])
+    page.get_by_role("button", name="Log out").click()
+    page.reload()
+    expect(page.get_by_label("Key")).to_be_visible()
+
+
+def test_a_login_link_works_once(page: Page, running: Running, complaints: list[str]) -> None:
+    complaints.append("401")
+    link = access.login_link(Access(f"http://127.0.0.1:{running.port}", KEY))
+    page.goto(link)
+    expect_first(table(page), "userId", ["u0"])
+    assert "login" not in page.url
+    page.get_by_role("button", name="Log out").click()
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.get_by_role("alert")).to_contain_text("has been used")
+
+
+def test_a_swap_never_empties_the_grid(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running)
+    grid = table(page)
+    expect_first(grid, "userId", ["u0"])
+    page.evaluate(
+        """() => {
+            window.fewest = Infinity;
+            const look = () => {
+                window.fewest = Math.min(window.fewest, document.querySelectorAll('.ag-row').length);
+                requestAnimationFrame(look);
+            };
+            look();
+        }"""
+    )
+    fill(board, 2_000)
+    expect_range(grid, 0, 299, 2_000)
+    expect(grid.locator(".state")).to_have_text("live")
+    assert page.evaluate("window.fewest") > 5
+
+
+def test_stale_and_healed_when_the_server_comes_back(
+    page: Page, running: Running, board: Board, complaints: list[str]
+) -> None:
+    complaints.append("WebSocket connection")
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect_first(grid, "userId", ["u0"])
+    running.stop()
+    expect(grid.locator(".state")).to_have_text(re.compile(r"stale since \d\d:\d\d:\d\d"))
+    expect_first(grid, "userId", ["u0"])
+    board.write(str(board.live), {"0-0": user(0, age=99)})
+    again = Running(board.bootstrap, port=running.port)
+    try:
+        expect(grid.locator(".state")).to_have_text("live")
+        expect_first(grid, "age", ["99"])
+    finally:
+        again.stop()
+
+
+def test_the_control_panel_sends_a_message(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running)
+    panel = page.get_by_role("region", name="Control panel")
+    panel.locator("summary").click()
+    expect(panel.locator("summary")).to_contain_text(f"users: users-{board.live}")
+    panel.get_by_label("users").select_option("users-b")
+    panel.get_by_label("join").select_option("inner")
+    sent: list[str | None] = []
+    page.on("request", lambda request: sent.append(request.post_data) if request.url.endswith("/api/control") else None)
+    panel.get_by_role("button", name="Switch").click()
+    expect(panel.get_by_text("Sent.")).to_be_visible()
+    assert sent == ['{"usersTopic":"users-b","joinType":"inner"}']
+    board.announce(message="building g2: 45 % of 1,000 records")
+    expect(panel.get_by_role("progressbar")).to_have_attribute("value", "45")
+
+
+def test_the_export_is_the_whole_table(page: Page, running: Running, tmp_path: Path) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    grid.get_by_label("Search all rows of users_ui").fill("user 1")
+    expect(grid.get_by_text("of 111")).to_be_visible()
+    grid.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    download.value.save_as(tmp_path / "users.csv")
+    with (tmp_path / "users.csv").open() as file:
+        found = list(csv.DictReader(file))
+    assert [row["userId"] for row in found] == [f"u{n}" for n in range(COUNT) if str(n).startswith("1")]
+
+
+def test_many_grids_of_a_table_are_one_subscription(page: Page, running: Running) -> None:
+    log_in(page, running)
+    expect_first(table(page), "userId", ["u0"])
+    expect_range(table(page, "final_ui"), 0, 299, COUNT)
+    # users_ui, final_ui, and of the panels: orchestrator_status, control_raw, rejects_ui
+    wait(lambda: running.server.hub.subscriptions == 5)
+    page.get_by_role("button", name="Log out").click()
+    wait(lambda: running.server.hub.subscriptions == 0)
+
+
+def test_cards_are_moved_and_columns_hidden(page: Page, running: Running) -> None:
+    log_in(page, running)
+    names = page.locator("app-live-table h2")
+    expect(names).to_have_text(["users_ui", "final_ui"])
+    page.get_by_role("button", name="Move users_ui").focus()
+    page.keyboard.press("ArrowRight")
+    expect(names).to_have_text(["final_ui", "users_ui"])
+    page.reload()
+    expect(names).to_have_text(["final_ui", "users_ui"])
+    page.get_by_role("button", name="Move users_ui").drag_to(page.locator(".card").first)
+    expect(names).to_have_text(["users_ui", "final_ui"])
+    grid = table(page)
+    grid.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="age").uncheck()
+    expect(grid.get_by_role("columnheader", name="age")).to_have_count(0)
+    expect(grid.get_by_role("columnheader", name="name")).to_be_visible()

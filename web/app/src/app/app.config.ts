@@ -1,0 +1,18 @@
+import { ApplicationConfig, provideBrowserGlobalErrorListeners } from '@angular/core';
+import { provideRouter, withComponentInputBinding } from '@angular/router';
+import { Board } from './board/board';
+import { TablePage } from './table-page/table-page';
+
+export const appConfig: ApplicationConfig = {
+  providers: [
+    provideBrowserGlobalErrorListeners(),
+    provideRouter(
+      [
+        { path: '', component: Board },
+        { path: 'table/:name', component: TablePage },
+        { path: '**', redirectTo: '' },
+      ],
+      withComponentInputBinding(),
+    ),
+  ],
+};

@@ -1,0 +1,97 @@
+import { Component, computed, effect, inject, linkedSignal, signal, untracked } from '@angular/core';
+import { RouterLink } from '@angular/router';
+import type { Subscription } from 'table-hub';
+import { ControlPanel } from '../control-panel/control-panel';
+import { LiveTable } from '../live-table/live-table';
+import { LiveTableService } from '../live-table.service';
+import { ServerApi } from '../server-api';
+import { Session } from '../session';
+import { arranged, moved, storedOrder, storeOrder } from './card-order';
+
+const STATUS_TABLE = 'orchestrator_status';
+const REJECTS_TABLE = 'rejects_ui';
+const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw']);
+const COUNT = new Intl.NumberFormat('en-US');
+
+/** All tables of the board, a card for each, in the order that the viewer likes. */
+@Component({
+  selector: 'app-board',
+  imports: [ControlPanel, LiveTable, RouterLink],
+  templateUrl: './board.html',
+  styleUrl: './board.css',
+})
+export class Board {
+  private readonly session = inject(Session);
+  private readonly tables = inject(LiveTableService);
+  private readonly server = inject(ServerApi);
+  private readonly names = signal<readonly string[]>([], { equal: (one, other) => one.join() === other.join() });
+
+  protected readonly rejects = signal<number | null>(null);
+  protected readonly rejectsText = computed(() => COUNT.format(this.rejects() ?? 0));
+  protected readonly cards = linkedSignal(() =>
+    arranged(
+      this.names().filter((name) => !APART.has(name)),
+      storedOrder(),
+    ),
+  );
+  protected readonly dragged = signal<string | null>(null);
+
+  constructor() {
+    effect((onCleanup) => {
+      const hub = this.session.hub();
+      if (hub === null) return;
+      untracked(() => {
+        this.names.set(hub.tables.map(({ name }) => name));
+      });
+      const subscriptions = untracked(() => this.watch());
+      onCleanup(() => {
+        for (const subscription of subscriptions) subscription.unsubscribe();
+      });
+    });
+  }
+
+  protected drop(name: string): void {
+    const dragged = this.dragged();
+    if (dragged !== null && dragged !== name) this.move(dragged, this.cards().indexOf(name));
+    this.dragged.set(null);
+  }
+
+  protected press(event: KeyboardEvent, name: string): void {
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const handle = event.currentTarget;
+    this.move(name, Math.max(0, this.cards().indexOf(name) + step));
+    // Moving an element takes its focus away.
+    setTimeout(() => {
+      if (handle instanceof HTMLElement) handle.focus();
+    });
+  }
+
+  private move(name: string, place: number): void {
+    this.cards.update((cards) => moved(cards, name, place));
+    storeOrder(this.cards());
+  }
+
+  private watch(): Subscription[] {
+    return [
+      // Whatever changes the tables of the board shows in its status.
+      this.tables.subscribe(STATUS_TABLE, () => void this.look(), { size: 1 }),
+      this.tables.subscribe(
+        REJECTS_TABLE,
+        ({ columns, total }) => {
+          if (columns.length) this.rejects.set(total);
+        },
+        { size: 1 },
+      ),
+    ];
+  }
+
+  private async look(): Promise<void> {
+    try {
+      this.names.set((await this.server.tables()).map(({ name }) => name));
+    } catch {
+      // While the server is away, the cards stay as they are.
+    }
+  }
+}

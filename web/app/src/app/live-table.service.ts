@@ -1,0 +1,40 @@
+import { inject, Injectable } from '@angular/core';
+import type { Query, Subscription, TableHub, TableUpdate } from 'table-hub';
+import { Session } from './session';
+
+export interface Window extends Query {
+  offset?: number;
+  size?: number;
+}
+
+/** Live tables for components: one connection, one subscription on the wire however many look at the same window. */
+@Injectable({ providedIn: 'root' })
+export class LiveTableService {
+  private readonly session = inject(Session);
+
+  /** Connects with a key; whether the server takes it. */
+  connect(key: string): Promise<boolean> {
+    return this.session.open(key);
+  }
+
+  /** Calls the listener with the window's rows now and whenever they change. */
+  subscribe(table: string, listener: (update: TableUpdate) => void, window: Window = {}): Subscription {
+    return this.hub().subscribe(table, listener, window);
+  }
+
+  /** Moves a subscription to other rows. */
+  setWindow(subscription: Subscription, offset: number, size: number, query?: Query): void {
+    subscription.setWindow(offset, size, query);
+  }
+
+  /** The rows of a table as a stream that follows its name through every generation. */
+  streamTableWithRebind(table: string, maxRows?: number): ReturnType<TableHub['streamTableWithRebind']> {
+    return this.hub().streamTableWithRebind(table, maxRows);
+  }
+
+  private hub(): TableHub {
+    const hub = this.session.hub();
+    if (hub === null) throw new Error('expected a connection, found none: connect first');
+    return hub;
+  }
+}

@@ -1,0 +1,54 @@
+import { Component, computed, inject, input } from '@angular/core';
+import type { TableUpdate } from 'table-hub';
+import { Clock } from './clock';
+import type { Tempo } from './tempo';
+import { clockTime, duration } from './values';
+
+type Kind = 'connecting' | 'live' | 'stale' | 'error';
+
+/** Whether a table is live, how fast it changes and how old its newest row is. */
+@Component({
+  selector: 'app-state-line',
+  template: `
+    <span class="state" role="status" [class]="kind()" [title]="update()?.problem ?? ''">{{ text() }}</span>
+    @if (kind() === 'live') {
+      <span class="tempo">{{ tempoText() }}</span>
+    }
+  `,
+  styleUrl: './state-line.css',
+})
+export class StateLine {
+  readonly update = input.required<TableUpdate | null>();
+  readonly tempo = input.required<Tempo>();
+
+  private readonly clock = inject(Clock);
+
+  protected readonly kind = computed((): Kind => {
+    const update = this.update();
+    if (update === null) return 'connecting';
+    if (update.staleSince === null) return 'live';
+    return update.columns.length ? 'stale' : 'error';
+  });
+
+  protected readonly text = computed(() => {
+    const update = this.update();
+    switch (this.kind()) {
+      case 'connecting':
+        return 'Connecting…';
+      case 'live':
+        return 'live';
+      case 'stale':
+        return update?.staleSince ? `stale since ${clockTime(update.staleSince)}` : '';
+      case 'error':
+        return update?.problem ?? '';
+    }
+  });
+
+  protected readonly tempoText = computed(() => {
+    const now = Math.max(this.clock.now(), Date.now());
+    const age = this.tempo().age(now);
+    const rate = this.tempo().rate(now);
+    const shownRate = rate >= 10 || rate === 0 ? rate.toFixed(0) : rate.toFixed(1);
+    return `${shownRate} rows/s${age === null ? '' : `, newest row ${duration(age)} old`}`;
+  });
+}

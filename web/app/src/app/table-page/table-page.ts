@@ -1,0 +1,34 @@
+import { Component, input } from '@angular/core';
+import { RouterLink } from '@angular/router';
+import { LiveTable } from '../live-table/live-table';
+
+/** One table over the whole page, such as for a wall screen. */
+@Component({
+  selector: 'app-table-page',
+  imports: [LiveTable, RouterLink],
+  template: `
+    <app-live-table [tableName]="name()">
+      <a class="button" routerLink="/" aria-label="Back to the board">←</a>
+    </app-live-table>
+  `,
+  styles: `
+    :host {
+      display: flex;
+      flex: 1;
+      flex-direction: column;
+      min-height: 24rem;
+    }
+
+    app-live-table {
+      flex: 1;
+      height: auto;
+    }
+
+    a {
+      text-decoration: none;
+    }
+  `,
+})
+export class TablePage {
+  readonly name = input.required<string>();
+}

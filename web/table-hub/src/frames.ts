@@ -1,0 +1,217 @@
+/** The frames of protocol 1: `op` from the client, `ev` from the server. The server's contract/frames.py explains them. */
+
+export const PROTOCOL = 1;
+export const DEFAULT_SIZE = 300;
+export const MAX_SIZE = 10_000;
+
+/** Close code: the key is wrong or came too late. */
+export const UNAUTHORIZED = 4401;
+/** Close code: the server does not speak the client's protocol. */
+export const UNSUPPORTED = 4406;
+
+export type Value = string | number | boolean | null;
+export type Row = readonly Value[];
+
+const TYPES = ['string', 'bool', 'int32', 'int64', 'float64', 'date', 'timestamp'] as const;
+
+export interface Column {
+  name: string;
+  /** An int64 beyond 2^53 comes as a string of digits; dates and timestamps are ISO-8601 texts. */
+  type: (typeof TYPES)[number];
+}
+
+export interface TableInfo {
+  name: string;
+  columns: Column[];
+  rows: number;
+}
+
+export type Sort = [string, 'asc' | 'desc'][];
+export type Filter = unknown[][];
+
+const CODES = [
+  'unauthorized',
+  'bad_frame',
+  'bad_name',
+  'unknown_table',
+  'bad_window',
+  'bad_filter',
+  'too_many',
+  'overloaded',
+] as const;
+
+export type Code = (typeof CODES)[number];
+
+export interface Auth {
+  op: 'auth';
+  psk: string;
+  protocol: number;
+}
+
+export interface Subscribe {
+  op: 'subscribe';
+  id: number;
+  table: string;
+  offset: number;
+  size: number;
+  sort: Sort | null;
+  filter: Filter | null;
+  search: string | null;
+  generation: string | null;
+}
+
+export interface Window {
+  op: 'window';
+  id: number;
+  offset?: number;
+  size?: number;
+  sort?: Sort | null;
+  filter?: Filter | null;
+  search?: string | null;
+}
+
+export interface Unsubscribe {
+  op: 'unsubscribe';
+  id: number;
+}
+
+export type ClientFrame = Auth | Subscribe | Window | Unsubscribe;
+
+export interface Ready {
+  ev: 'ready';
+  tables: TableInfo[];
+  server: string;
+}
+
+export interface Snapshot {
+  ev: 'snapshot';
+  id: number;
+  version: number;
+  generation: string | null;
+  total: number;
+  offset: number;
+  columns: Column[];
+  keys: string[];
+  rows: Row[];
+}
+
+export interface Delta {
+  ev: 'delta';
+  id: number;
+  version: number;
+  total: number;
+  rows: [index: number, key: string, row: Row][];
+  drop: number;
+}
+
+export interface Rebound {
+  ev: 'rebound';
+  id: number;
+  generation: string | null;
+}
+
+export interface ErrorFrame {
+  ev: 'error';
+  id: number | null;
+  code: Code;
+  message: string;
+}
+
+export interface Beat {
+  ev: 'beat';
+}
+
+export type ServerFrame = Ready | Snapshot | Delta | Rebound | ErrorFrame | Beat;
+
+/** A frame from the server; null for what is none. */
+export function decodeServer(data: unknown): ServerFrame | null {
+  if (typeof data !== 'string') {
+    return null;
+  }
+  try {
+    const value: unknown = JSON.parse(data);
+    return isServerFrame(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export function isServerFrame(value: unknown): value is ServerFrame {
+  if (!isObject(value)) {
+    return false;
+  }
+  switch (value['ev']) {
+    case 'ready':
+      return isListOf(value['tables'], isTableInfo) && isString(value['server']);
+    case 'snapshot':
+      return (
+        hasPlace(value) &&
+        isNullOr(value['generation'], isString) &&
+        isCount(value['offset']) &&
+        isListOf(value['columns'], isColumn) &&
+        isListOf(value['keys'], isString) &&
+        isListOf(value['rows'], isRow) &&
+        value['keys'].length === value['rows'].length
+      );
+    case 'delta':
+      return hasPlace(value) && isListOf(value['rows'], isChange) && isCount(value['drop']);
+    case 'rebound':
+      return isCount(value['id']) && isNullOr(value['generation'], isString);
+    case 'error':
+      return isNullOr(value['id'], isCount) && isOneOf(value['code'], CODES) && isString(value['message']);
+    case 'beat':
+      return true;
+    default:
+      return false;
+  }
+}
+
+type Guard<T> = (value: unknown) => value is T;
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0;
+}
+
+function isOneOf<T>(value: unknown, known: readonly T[]): value is T {
+  return (known as readonly unknown[]).includes(value);
+}
+
+function isNullOr<T>(value: unknown, guard: Guard<T>): value is T | null {
+  return value === null || guard(value);
+}
+
+function isListOf<T>(value: unknown, guard: Guard<T>): value is T[] {
+  return Array.isArray(value) && value.every(guard);
+}
+
+function hasPlace(frame: Record<string, unknown>): boolean {
+  return isCount(frame['id']) && isCount(frame['version']) && isCount(frame['total']);
+}
+
+function isColumn(value: unknown): value is Column {
+  return isObject(value) && isString(value['name']) && isOneOf(value['type'], TYPES);
+}
+
+function isTableInfo(value: unknown): value is TableInfo {
+  return isObject(value) && isString(value['name']) && isListOf(value['columns'], isColumn) && isCount(value['rows']);
+}
+
+function isValue(value: unknown): value is Value {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
+}
+
+function isRow(value: unknown): value is Row {
+  return isListOf(value, isValue);
+}
+
+function isChange(value: unknown): value is [number, string, Row] {
+  return Array.isArray(value) && isCount(value[0]) && isString(value[1]) && isRow(value[2]);
+}
