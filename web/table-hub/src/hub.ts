@@ -129,7 +129,6 @@ export class TableHub {
         for (const subscription of subscriptions) {
           subscription.unsubscribe();
         }
-        subscriptions.clear();
       },
     };
   }

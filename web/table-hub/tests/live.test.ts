@@ -92,11 +92,13 @@ it('b21 b22 ten listeners are one subscription on the wire, and the last one out
     expect(subscriptions[9]?.update?.rows).toEqual(Object.values(users(range(10))));
   });
   await server.subscribed(1);
+  const before = subscriptions[9]?.update?.rows;
   await server.write(generation, { ...users([3], 77), ...users([10]) });
   await eventually(() => {
     expect(subscriptions[9]?.update).toMatchObject({ total: 11, problem: null });
     expect(subscriptions[9]?.update?.rows[3]).toEqual(user(3, 77));
   });
+  expect(subscriptions[9]?.update?.rows[2]).toBe(before?.[2]);
   expect(new Set(subscriptions.map(({ update }) => update)).size).toBe(1);
   for (const subscription of subscriptions) {
     subscription.unsubscribe();
