@@ -55,6 +55,15 @@ it('a server of another protocol is said and not retried', async () => {
   expect([hub.state, server.sockets.length]).toEqual(['idle', 2]);
 });
 
+it('a server that changes its mind about the protocol is not tried again by itself', async () => {
+  const { hub, server } = await connected();
+  const subscription = hub.subscribe('t', () => undefined);
+  server.socket.hangUp(4406, 'no more');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([hub.state, server.sockets.length]).toEqual(['idle', 1]);
+  expect(subscription.update?.problem).toContain('found another (4406 no more)');
+});
+
 it('a server that comes back with another protocol is not tried again by itself', async () => {
   const { hub, server } = await connected();
   const subscription = hub.subscribe('t', () => undefined);
@@ -260,4 +269,13 @@ it('a frame that cannot be read is left out', async () => {
   server.socket.say({ ev: 'error', id: null, code: 'bad_frame', message: 'hm' }, { ev: 'beat' }, snapshot(1, ['ada']));
   expect(subscription.update?.rows).toEqual([['ada']]);
   expect(log.warn).toHaveBeenCalledTimes(3);
+});
+
+it('b24 an error of a subscription that has ended is left out without a word', async () => {
+  const { hub, server } = await connected();
+  hub.subscribe('t', () => undefined).unsubscribe();
+  server.socket.say({ ev: 'error', id: 1, code: 'unknown_table', message: 'late' });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(server.socket.subscribed).toHaveLength(1);
+  expect(log.warn).not.toHaveBeenCalled();
 });
