@@ -10,7 +10,7 @@ unexport PYTHONHOME PYTHONPATH
 NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
 PAGE := web/app/dist/index.html
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
-	-not -path '*/.angular/*' -not -name '*.spec.ts' -not -name '*.test.ts')
+	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
 
 # One set-up at a time: everything that it starts inherits the lock, so even what a killed make has left is waited for.
 define SETUP

@@ -556,7 +556,7 @@ def test_http(board: Board, running: Running) -> None:
     assert get(running, "/healthz", key=None) == (200, {"status": "ok"})
     status, answer = get(running, "/api/tables")
     assert (status, answer["generation"]) == (200, board.live)
-    assert [(table["name"], table["rows"]) for table in answer["tables"]][0] == ("users_ui", 10)
+    assert next((table["name"], table["rows"]) for table in answer["tables"]) == ("users_ui", 10)
     parameters = {"offset": 1, "size": 2, "sort": '[["age","desc"]]', "filter": '[["age","<",8]]', "search": "U"}
     status, answer = get(running, f"/api/tables/users_ui?{urlencode(parameters)}")
     assert (status, answer["total"], answer["offset"], answer["generation"]) == (200, 8, 1, board.live)
