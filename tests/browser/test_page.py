@@ -212,3 +212,20 @@ def test_cards_are_moved_and_columns_hidden(page: Page, running: Running) -> Non
     page.get_by_role("checkbox", name="age").uncheck()
     expect(grid.get_by_role("columnheader", name="age")).to_have_count(0)
     expect(grid.get_by_role("columnheader", name="name")).to_be_visible()
+
+
+def test_charts_follow_the_table(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect_first(grid, "userId", ["u0"])
+    grid.get_by_role("button", name="Chart").click()
+    chart = page.get_by_role("dialog", name="Chart of users_ui")
+    expect(chart.get_by_role("img", name="age over time")).to_be_visible()
+    expect(chart.get_by_role("img", name="Distribution of age")).to_be_visible()
+    expect(chart.get_by_text("Over 1,000 rows.")).to_be_visible()
+    board.write(str(board.live), {"0-7000": user(7000)})
+    expect(chart.get_by_text("Over 1,001 rows.")).to_be_visible()
+    chart.get_by_label("Column").select_option("name")
+    expect(chart.get_by_role("img", name="Rows per name")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(chart).to_be_hidden()

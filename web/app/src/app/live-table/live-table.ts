@@ -16,6 +16,7 @@ import { copyText, saveFile, tabSeparated } from './copy';
 import { conditions } from './filters';
 import { ROW_HEIGHT, gridTheme } from './grid-modules';
 import { type Turn, PageTurner } from './page-turner';
+import { TableChart } from '../table-chart/table-chart';
 import { Rows } from './rows';
 import { StateLine } from './state-line';
 import { Tempo } from './tempo';
@@ -33,7 +34,7 @@ let instances = 0;
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
 @Component({
   selector: 'app-live-table',
-  imports: [AgGridAngular, StateLine],
+  imports: [AgGridAngular, StateLine, TableChart],
   templateUrl: './live-table.html',
   styleUrl: './live-table.css',
 })
@@ -58,6 +59,7 @@ export class LiveTable {
   protected readonly query = signal<WholeQuery>(EVERYTHING);
   protected readonly offset = signal(0);
   protected readonly hidden = signal<ReadonlySet<string>>(new Set());
+  protected readonly isCharted = signal(false);
   protected readonly note = signal('');
 
   protected readonly columns = computed(() => this.update()?.columns ?? [], { equal: sameColumns });
