@@ -19,7 +19,7 @@ export type HubState = 'idle' | 'connecting' | 'ready' | 'waiting' | 'unauthoriz
 const MOVES: Record<HubState, readonly HubState[]> = {
   idle: ['connecting', 'closed'],
   connecting: ['ready', 'waiting', 'idle', 'unauthorized', 'closed'],
-  ready: ['waiting', 'unauthorized', 'closed'],
+  ready: ['waiting', 'idle', 'unauthorized', 'closed'],
   waiting: ['connecting', 'closed'],
   unauthorized: ['closed'],
   closed: [],

@@ -65,12 +65,12 @@ export class Entry extends Subscribable<Watcher> {
   /** Lets the watchers keep what they have, as stale. */
   lose(away: Away): void {
     this.id = null;
-    this.#away = { since: this.#away?.since ?? away.since, problem: away.problem };
+    this.#away = away;
     if (this.#update !== null) {
-      this.#update = marked(this.#update, this.#away);
+      this.#update = marked(this.#update, away);
     }
     for (const watcher of this.listeners) {
-      watcher.mark(this.#away);
+      watcher.mark(away);
     }
   }
 

@@ -205,7 +205,7 @@ function isTableInfo(value: unknown): value is TableInfo {
 }
 
 function isValue(value: unknown): value is Value {
-  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || value === null;
 }
 
 function isRow(value: unknown): value is Row {

@@ -129,7 +129,6 @@ export class TableHub {
         for (const subscription of subscriptions) {
           subscription.unsubscribe();
         }
-        subscriptions.clear();
       },
     };
   }
@@ -210,9 +209,12 @@ export class TableHub {
   }
 
   #refused({ id, code, message }: ErrorFrame): void {
-    const entry = id === null ? undefined : this.#attached.get(id);
-    if (id === null || entry === undefined) {
+    if (id === null) {
       console.warn(`table-hub: ${message}`);
+      return;
+    }
+    const entry = this.#attached.get(id);
+    if (entry === undefined) {
       return;
     }
     this.#attached.delete(id);

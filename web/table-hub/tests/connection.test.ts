@@ -55,14 +55,24 @@ it('a server of another protocol is said and not retried', async () => {
   expect([hub.state, server.sockets.length]).toEqual(['idle', 2]);
 });
 
+it('a server that changes its mind about the protocol is not tried again by itself', async () => {
+  const { hub, server } = await connected();
+  const subscription = hub.subscribe('t', () => undefined);
+  server.socket.hangUp(4406, 'no more');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([hub.state, server.sockets.length]).toEqual(['idle', 1]);
+  expect(subscription.update?.problem).toContain('found another (4406 no more)');
+});
+
 it('a server that comes back with another protocol is not tried again by itself', async () => {
   const { hub, server } = await connected();
   const subscription = hub.subscribe('t', () => undefined);
-  server.answers = [4406];
+  server.answers = [4406, 1006];
   server.socket.hangUp(1012);
   await vi.advanceTimersByTimeAsync(60_000);
   expect([hub.state, server.sockets.length]).toEqual(['idle', 2]);
   expect(subscription.update?.problem).toContain('expected a server of protocol 1');
+  await expect(hub.connect()).rejects.toThrow('found none');
   await hub.connect();
   server.socket.say(snapshot(2, ['ada']));
   expect(subscription.update).toMatchObject({ rows: [['ada']], staleSince: null, problem: null });
@@ -173,6 +183,19 @@ it('b24 silence of 30 s means reconnect, and a beat is no silence', async () => 
   expect([hub.state, subscription.update?.rows]).toEqual(['ready', []]);
 });
 
+it('b24 a server that has too much to do is asked again', async () => {
+  const { hub, server } = await connected();
+  server.answers = [{ ev: 'error', id: null, code: 'overloaded', message: 'too many viewers' }];
+  server.socket.hangUp(1013);
+  await vi.advanceTimersByTimeAsync(150);
+  expect([hub.state, hub.subscribe('t', () => undefined).update?.problem]).toEqual([
+    'waiting',
+    'ws://127.0.0.1:8080/ws: too many viewers',
+  ]);
+  await vi.advanceTimersByTimeAsync(300);
+  expect(hub.state).toBe('ready');
+});
+
 it('connect during a wait resolves when it is ready again', async () => {
   const { hub, server } = await connected();
   server.answers = [1006, 1006];
@@ -194,9 +217,9 @@ it('the states are told in their order, and no more after the end of that', asyn
   const end = hub.onState((state) => others.push(state));
   await hub.connect();
   await settle();
-  end();
-  end();
   server.socket.hangUp(1012);
+  end();
+  end();
   await vi.advanceTimersByTimeAsync(150);
   hub.close();
   await settle();
@@ -209,14 +232,15 @@ it('a closed hub stays closed', async () => {
   const seen: unknown[] = [];
   const subscription = hub.subscribe('t', (update) => seen.push(update));
   const { socket } = server;
-  socket.say(snapshot(1, ['ada']));
+  hub.subscribe('u', (update) => seen.push(update));
+  socket.say(snapshot(1, ['ada']), { ev: 'error', id: 2, code: 'unknown_table', message: 'gone' });
   hub.close();
   hub.close();
   socket.say(snapshot(1, ['bob'], { version: 2 }));
   socket.hangUp(1006);
+  expect(vi.getTimerCount()).toBe(0);
   await vi.advanceTimersByTimeAsync(60_000);
   expect([hub.state, socket.isClosed, server.sockets.length, seen]).toEqual(['closed', true, 1, []]);
-  expect(vi.getTimerCount()).toBe(0);
   await expect(hub.connect()).rejects.toThrow('expected an open hub, found a closed one');
   expect(() => hub.subscribe('t', () => undefined)).toThrow('expected an open hub, found a closed one');
   expect(() => {
@@ -245,4 +269,13 @@ it('a frame that cannot be read is left out', async () => {
   server.socket.say({ ev: 'error', id: null, code: 'bad_frame', message: 'hm' }, { ev: 'beat' }, snapshot(1, ['ada']));
   expect(subscription.update?.rows).toEqual([['ada']]);
   expect(log.warn).toHaveBeenCalledTimes(3);
+});
+
+it('b24 an error of a subscription that has ended is left out without a word', async () => {
+  const { hub, server } = await connected();
+  hub.subscribe('t', () => undefined).unsubscribe();
+  server.socket.say({ ev: 'error', id: 1, code: 'unknown_table', message: 'late' });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(server.socket.subscribed).toHaveLength(1);
+  expect(log.warn).not.toHaveBeenCalled();
 });

@@ -187,6 +187,8 @@ it('b23 the default window, and a move that leaves others where they are', async
   expect([names(moves), server.socket.unsubscribed]).toEqual([['ada'], [2]]);
   moves.setWindow(0, 300);
   expect(server.socket.subscribed).toHaveLength(2);
+  server.socket.say(snapshot(1, ['eve'], { version: 2 }));
+  expect([names(moves), names(stays)]).toEqual([['eve'], ['eve']]);
 });
 
 it('b23 a move keeps what its query does not name', async () => {
@@ -268,6 +270,19 @@ it('b24 who subscribes while the server is away is told, and served later', asyn
   expect([names(subscription), subscription.update?.staleSince]).toEqual([['ada'], null]);
 });
 
+it('b24 who subscribes late is told since when the server has been away, each time anew', async () => {
+  const { hub, server } = await connected();
+  for (const table of ['first', 'second']) {
+    server.answers = [1006];
+    const since = new Date();
+    server.socket.hangUp(1006);
+    await vi.advanceTimersByTimeAsync(150);
+    expect(hub.subscribe(table, ignore).update?.staleSince).toEqual(since);
+    await vi.advanceTimersByTimeAsync(300);
+    server.socket.say({ ev: 'beat' });
+  }
+});
+
 it('b24 who subscribes before the hub is connected is served then', async () => {
   const server = new FakeServer();
   const hub = server.hub();
@@ -285,11 +300,14 @@ it('b24 tables that are away are asked for again all in one wait', async () => {
   server.socket.say(snapshot(1, ['ada']), { ...gone, id: 1 }, { ...gone, id: 2 });
   expect(one.update).toMatchObject({ rows: [['ada']], staleSince: new Date(), problem: 'gone' });
   expect(two.update).toMatchObject({ rows: [], problem: 'gone' });
+  const since = new Date();
+  server.socket.say(snapshot(1, ['late'], { version: 2 }));
   await vi.advanceTimersByTimeAsync(149);
   expect(server.socket.subscribed).toHaveLength(2);
   await vi.advanceTimersByTimeAsync(1);
   expect(server.socket.subscribed).toHaveLength(4);
-  server.socket.say({ ...gone, id: 3 }, snapshot(4, ['bob']));
+  server.socket.say(snapshot(4, ['bob']), { ...gone, id: 3 });
+  expect(one.update).toMatchObject({ rows: [['ada']], staleSince: since });
   await vi.advanceTimersByTimeAsync(299);
   expect(server.socket.subscribed).toHaveLength(4);
   await vi.advanceTimersByTimeAsync(1);
@@ -317,6 +335,7 @@ it('a question that makes no sense is not asked again', async () => {
   expect(subscription.update).toMatchObject({ rows: [], problem: 'expected a column', staleSince: new Date() });
   await vi.advanceTimersByTimeAsync(20_000);
   server.socket.hangUp(1006);
+  expect(subscription.update?.problem).toBe('expected a column');
   await vi.advanceTimersByTimeAsync(150);
   expect(server.sockets.flatMap(({ subscribed }) => subscribed)).toHaveLength(1);
   subscription.setWindow(0, 300, { filter: [] });

@@ -2,11 +2,20 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Row } from '../src/frames.js';
-import { type HubState, type Query, TableHub, type TableUpdate, Unauthorized } from '../src/index.js';
+import {
+  type HubState,
+  type Subscription,
+  TableHub,
+  type TableUpdate,
+  Unauthorized,
+  type WindowQuery,
+} from '../src/index.js';
 import { containing } from './fake.js';
 import { type Rows, Server } from './server.js';
 
 const ignore = () => undefined;
+
+const warn = vi.spyOn(console, 'warn');
 
 let server: Server;
 let hub: TableHub;
@@ -30,6 +39,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  expect(warn).not.toHaveBeenCalled();
   hub.close();
   await server.subscribed(0);
 });
@@ -52,7 +62,7 @@ function eventually(check: () => void | Promise<void>): Promise<void> {
 }
 
 /** What a client sees that was not there before. */
-async function fresh(table: string, window: { offset?: number; size?: number } & Query): Promise<TableUpdate> {
+async function fresh(table: string, window: WindowQuery): Promise<TableUpdate> {
   const other = new TableHub({ url: server.url, psk: server.key });
   await other.connect();
   try {
@@ -92,11 +102,13 @@ it('b21 b22 ten listeners are one subscription on the wire, and the last one out
     expect(subscriptions[9]?.update?.rows).toEqual(Object.values(users(range(10))));
   });
   await server.subscribed(1);
+  const before = subscriptions[9]?.update?.rows;
   await server.write(generation, { ...users([3], 77), ...users([10]) });
   await eventually(() => {
     expect(subscriptions[9]?.update).toMatchObject({ total: 11, problem: null });
     expect(subscriptions[9]?.update?.rows[3]).toEqual(user(3, 77));
   });
+  expect(subscriptions[9]?.update?.rows[2]).toBe(before?.[2]);
   expect(new Set(subscriptions.map(({ update }) => update)).size).toBe(1);
   for (const subscription of subscriptions) {
     subscription.unsubscribe();
@@ -241,7 +253,7 @@ it('b26 a swap in the midst of deltas: no error, no empty table, no mixture', as
 
 it('b24 random deltas lead to what a fresh snapshot shows', async () => {
   const random = randomFrom(20_260_131);
-  const windows: ({ offset?: number; size?: number } & Query)[] = [
+  const windows: WindowQuery[] = [
     { size: 10_000 },
     { offset: 7, size: 20 },
     { size: 15, sort: [['age', 'desc']] },
@@ -275,6 +287,50 @@ it('b24 random deltas lead to what a fresh snapshot shows', async () => {
     }
   }
   await server.subscribed(windows.length);
+});
+
+it('b22 b24 random comings, goings and moves during deltas, swaps and restarts end on the right rows', async () => {
+  const random = randomFrom(7);
+  const anyWindow = (): Required<Omit<WindowQuery, 'generation'>> => ({
+    offset: random(2) * 5,
+    size: 10 + random(2) * 10,
+    sort: random(2) ? [['age', 'desc']] : [],
+    filter: random(3) ? [] : [['age', '>', 50]],
+    search: random(3) ? '' : 'u1',
+  });
+  const open = new Map<Subscription, WindowQuery>();
+  for (let step = 1; step <= 400; step += 1) {
+    const window = anyWindow();
+    const some = [...open.keys()][random(open.size)];
+    const choice = random(4);
+    if (choice === 0 || some === undefined) {
+      open.set(hub.subscribe('users_ui', ignore, window), window);
+    } else if (choice === 1) {
+      some.unsubscribe();
+      open.delete(some);
+    } else if (choice === 2) {
+      some.setWindow(window.offset, window.size, window);
+      open.set(some, window);
+    } else {
+      await server.write(generation, users([random(40)], 1 + random(100)));
+    }
+    if (step % 80 === 0) {
+      generation = await server.build();
+      await server.write(generation, users(range(40)));
+      await server.switch(generation);
+    }
+    if (step % 150 === 0) {
+      await server.stopServer();
+      void server.startServer();
+    }
+  }
+  await server.bound(generation);
+  for (const [subscription, window] of open) {
+    await eventually(async () => {
+      expect(subscription.update).toEqual(await fresh('users_ui', window));
+    });
+  }
+  await server.subscribed(new Set([...open.values()].map((window) => JSON.stringify(window))).size);
 });
 
 function rowsByKey(update: TableUpdate | null | undefined): [string, Row | undefined][] {
