@@ -45,7 +45,7 @@ class Sizes:
     latency_users: int = 10_000
     latency_s: int = 120
     latency_warm_up_s: int = 15
-    latency_checkpoint_s: int = 60
+    latency_checkpoint_s: int = 120
     follow_warm_up: int = 200_000
     hot_rows: int = 50_000
     hot_events: int = 10_000

@@ -17,6 +17,7 @@ from liveboard.contract.status import BoardStatus, Phase, State
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.generations import fits
 from liveboard.pipeline import session
+from liveboard.pipeline.queries import STATE_FORMAT
 
 
 def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
         for table in part.values():
             del table[wired]
     described = {
+        "state_format": STATE_FORMAT,
         "cluster": admin.cluster_id(),
         "start_from": settings.kafka.start_from,
         "shuffle_partitions": session.shuffle_partitions(settings.spark),

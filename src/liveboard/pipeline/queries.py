@@ -22,6 +22,8 @@ from liveboard.pipeline.groups import Group, groups, route
 from liveboard.pipeline.joins import JOINS, Side, Target, position, remember, side
 from liveboard.pipeline.parse import parse, row_column
 
+# To be raised with every change of what the queries remember: checkpoints of another format are built anew.
+STATE_FORMAT = 1
 # The name under which the raw query's progress tells how many tombstones it skipped.
 TOMBSTONES = "tombstones"
 # Enough to see what a refused record was; the record itself stays in its topic.
