@@ -55,7 +55,7 @@ setup-dev:
 	$(LOCKED) java $(VENV)/packages-dev $(PAGE)
 
 setup-check:
-	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/installed
+	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/.installed
 
 demo: setup ## Run everything with sample data
 	@$(BIN)/liveboard up --sample
@@ -112,12 +112,12 @@ java: $(VENV)/liveboard
 	@$(BIN)/python -m liveboard.setup
 
 # npm removes the folder first, and the stamp with it.
-web/node_modules/installed: web/package-lock.json web/.npmrc $(VENV)/packages
+web/node_modules/.installed: web/package-lock.json web/.npmrc $(VENV)/packages
 	@echo "[5/6] npm packages for the page ..."
 	@$(NPM) ci --ignore-scripts --no-progress --loglevel=error
 	@touch $@
 
-$(PAGE): $(PAGE_SOURCES) web/node_modules/installed
+$(PAGE): $(PAGE_SOURCES) web/node_modules/.installed
 	@echo "[6/6] The page ..."
 	@$(NPM) run --silent build -- --no-progress
 	@touch $@
