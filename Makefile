@@ -10,7 +10,7 @@ unexport PYTHONHOME PYTHONPATH
 NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
 PAGE := web/app/dist/index.html
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
-	-not -path '*/.angular/*' -not -name '*.spec.ts' -not -name '*.test.ts')
+	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
 
 # One set-up at a time: everything that it starts inherits the lock, so even what a killed make has left is waited for.
 define SETUP
@@ -55,7 +55,7 @@ setup-dev:
 	$(LOCKED) java $(VENV)/packages-dev $(PAGE)
 
 setup-check:
-	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/installed
+	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/.installed
 
 demo: setup ## Run everything with sample data
 	@$(BIN)/liveboard up --sample
@@ -112,12 +112,12 @@ java: $(VENV)/liveboard
 	@$(BIN)/python -m liveboard.setup
 
 # npm removes the folder first, and the stamp with it.
-web/node_modules/installed: web/package-lock.json web/.npmrc $(VENV)/packages
+web/node_modules/.installed: web/package-lock.json web/.npmrc $(VENV)/packages
 	@echo "[5/6] npm packages for the page ..."
 	@$(NPM) ci --ignore-scripts --no-progress --loglevel=error
 	@touch $@
 
-$(PAGE): $(PAGE_SOURCES) web/node_modules/installed
+$(PAGE): $(PAGE_SOURCES) web/node_modules/.installed
 	@echo "[6/6] The page ..."
 	@$(NPM) run --silent build -- --no-progress
 	@touch $@

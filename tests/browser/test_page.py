@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from liveboard import access
 from liveboard.access import Access
+from liveboard.contract.status import Phase
 
 pytestmark = pytest.mark.integration
 
@@ -148,12 +149,24 @@ def test_stale_and_healed_when_the_server_comes_back(
     expect(grid.locator(".state")).to_have_text(re.compile(r"stale since \d\d:\d\d:\d\d"))
     expect_first(grid, "userId", ["u0"])
     board.write(str(board.live), {"0-0": user(0, age=99)})
+    board.announce()
     again = Running(board.bootstrap, port=running.port)
     try:
         expect(grid.locator(".state")).to_have_text("live")
         expect_first(grid, "age", ["99"])
     finally:
         again.stop()
+
+
+def test_stale_and_healed_when_the_pipeline_comes_back(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect(grid.locator(".state")).to_have_text("live")
+    board.announce(phase=Phase.RESTARTING, message="a query has died")
+    expect(grid.locator(".state")).to_have_text(re.compile(r"stale since \d\d:\d\d:\d\d"))
+    expect_first(grid, "userId", ["u0"])
+    board.announce()
+    expect(grid.locator(".state")).to_have_text("live")
 
 
 def test_the_control_panel_sends_a_message(page: Page, running: Running, board: Board) -> None:
@@ -212,3 +225,20 @@ def test_cards_are_moved_and_columns_hidden(page: Page, running: Running) -> Non
     page.get_by_role("checkbox", name="age").uncheck()
     expect(grid.get_by_role("columnheader", name="age")).to_have_count(0)
     expect(grid.get_by_role("columnheader", name="name")).to_be_visible()
+
+
+def test_charts_follow_the_table(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running, "/table/users_ui")
+    grid = table(page)
+    expect_first(grid, "userId", ["u0"])
+    grid.get_by_role("button", name="Chart").click()
+    chart = page.get_by_role("dialog", name="Chart of users_ui")
+    expect(chart.get_by_role("img", name="age over time")).to_be_visible()
+    expect(chart.get_by_role("img", name="Distribution of age")).to_be_visible()
+    expect(chart.get_by_text("Over 1,000 rows.")).to_be_visible()
+    board.write(str(board.live), {"0-7000": user(7000)})
+    expect(chart.get_by_text("Over 1,001 rows.")).to_be_visible()
+    chart.get_by_label("Column").select_option("name")
+    expect(chart.get_by_role("img", name="Rows per name")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(chart).to_be_hidden()

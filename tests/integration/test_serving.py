@@ -556,7 +556,7 @@ def test_http(board: Board, running: Running) -> None:
     assert get(running, "/healthz", key=None) == (200, {"status": "ok"})
     status, answer = get(running, "/api/tables")
     assert (status, answer["generation"]) == (200, board.live)
-    assert [(table["name"], table["rows"]) for table in answer["tables"]][0] == ("users_ui", 10)
+    assert next((table["name"], table["rows"]) for table in answer["tables"]) == ("users_ui", 10)
     parameters = {"offset": 1, "size": 2, "sort": '[["age","desc"]]', "filter": '[["age","<",8]]', "search": "U"}
     status, answer = get(running, f"/api/tables/users_ui?{urlencode(parameters)}")
     assert (status, answer["total"], answer["offset"], answer["generation"]) == (200, 8, 1, board.live)
@@ -696,3 +696,24 @@ def test_a_login_link_is_exchanged_once(running: Running) -> None:
     assert get(running, "/api/login", None, body) == (200, {"key": KEY})
     assert get(running, "/api/login", None, body)[0] == 401
     assert get(running, "/api/login", None, b"[]")[0] == 400
+
+
+def test_charts_are_over_all_rows_that_match(board: Board, running: Running) -> None:
+    def chart(**parameters: str) -> Any:
+        status, answer = get(running, f"/api/tables/users_ui/chart?{urlencode(parameters)}")
+        assert status == 200
+        return answer
+
+    ages = chart(column="age")
+    assert (ages["rows"], ages["distribution"]["low"], ages["distribution"]["high"]) == (10, 0, 9)
+    assert sum(ages["distribution"]["counts"]) == 10
+    assert [step["mean"] for step in ages["series"]] == list(range(10))
+    assert ages["series"][1]["at"] - ages["series"][0]["at"] == 906
+    few = chart(column="age", filter='[["age","=",3]]')
+    assert few["distribution"] == {"low": 3, "high": 3, "counts": [1]}
+    names = chart(column="userId", filter='[["age","<",2]]')
+    assert names["frequencies"] == [{"value": "u0", "rows": 1}, {"value": "u1", "rows": 1}]
+    assert chart(column="age", search="nobody")["distribution"] is None
+    board.write(str(board.live), users(0, age=100))
+    wait(lambda: chart(column="age")["distribution"]["high"] == 100)
+    assert get(running, "/api/tables/users_ui/chart?column=shoe")[0] == 400

@@ -47,7 +47,7 @@ def test_every_dependency_has_its_reason() -> None:
         for line in (ROOT / file).read_text().splitlines()
         if line.strip() and not line.startswith(("#", "-"))
     ]
-    for package in sorted((ROOT / "web").glob("*/package.json")) + [ROOT / "web" / "package.json"]:
+    for package in [*sorted((ROOT / "web").glob("*/package.json")), ROOT / "web" / "package.json"]:
         document = json.loads(package.read_text())
         named += [*document.get("dependencies", {}), *document.get("devDependencies", {})]
     assert len(named) > 20

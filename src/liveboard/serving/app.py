@@ -5,6 +5,7 @@
 | GET /api/tables       | yes | the tables that names mean, and the live generation                                 |
 | GET /api/tables/NAME  | yes | a window: offset, size, search, generation; sort and filter as JSON, as on the wire |
 | GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
+| GET …/NAME/chart     | yes | what there is to draw of a column: column, filter, search, generation                 |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
 | GET /api/topics       | yes | the topics that a source may read                                                   |
 | POST /api/login       | no  | exchanges the token of a login link for the key, once                               |
@@ -33,6 +34,7 @@ from liveboard.contract import frames
 from liveboard.contract.frames import Code, FrameError
 from liveboard.errors import LiveboardError
 from liveboard.serving.auth import Key
+from liveboard.serving.chart import chart_ask
 from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
@@ -90,6 +92,7 @@ class Api:
             Route("/api/tables", self._with_key(self.tables)),
             Route("/api/tables/{name}", self._with_key(self.window)),
             Route("/api/tables/{name}/export", self._with_key(self.export)),
+            Route("/api/tables/{name}/chart", self._with_key(self.chart)),
             Route("/api/control", self._with_key(self.control), methods=["POST"]),
             Route("/api/topics", self._with_key(self.topics)),
             Route("/api/login", self.login, methods=["POST"]),
@@ -129,6 +132,14 @@ class Api:
         table = self._hub.catalogue.find(asked.table, asked.generation)
         query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
         return await self._exports.response(table, query, request.query_params.get("format", "csv"))
+
+    async def chart(self, request: Request) -> Response:
+        """A column of a table, or of all rows of a view, as a picture shows it."""
+        asked = _asked(request, "column")
+        table = self._hub.catalogue.find(asked.table, asked.generation)
+        query = compile_query(table.columns, None, asked.filter, asked.search)
+        ask = chart_ask(table.columns, query, request.query_params.get("column", ""))
+        return _json(await self._views.chart(table, ask))
 
     async def control(self, request: Request) -> Response:
         """Passes a control message on."""

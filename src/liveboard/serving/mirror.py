@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from liveboard.contract.schema import Column
+from liveboard.serving.chart import Chart, ChartAsk
 from liveboard.serving.query import SEPARATOR, Query
 
 _DUCKDB_TYPES = {"boolean": "BOOLEAN", "int": "BIGINT", "bigint": "BIGINT", "double": "DOUBLE"}
@@ -111,6 +112,10 @@ class Mirror:
         where = f" WHERE {query.where}" if query.where else ""
         sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order}pos"
         return self._cursor.sql(sql, params=query.parameters).to_arrow_table().column(0)
+
+    def chart(self, ask: ChartAsk) -> Chart:
+        """What there is to draw."""
+        return ask.answer(lambda sql, parameters: self._cursor.execute(sql, parameters).fetchall(), self._name)
 
     def close(self) -> None:
         """Frees the memory."""

@@ -14,9 +14,11 @@ import logging
 from bisect import bisect_left
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from liveboard.contract.frames import Code, FrameError
+from liveboard.serving.chart import Chart, ChartAsk
 from liveboard.serving.mirror import Answer, Ask, Database, Mirror
 from liveboard.serving.query import Query
 from liveboard.serving.table import Applied, Row, Table
@@ -63,6 +65,10 @@ class Views:
         window.listeners.add(listener)
         return window
 
+    async def chart(self, table: Table, ask: ChartAsk) -> Chart:
+        """What there is to draw, over the rows as they are now."""
+        return await self._queried_views(table).chart(ask)
+
     def close(self, window: Window, listener: Listener) -> None:
         """The listener hears nothing any more; harmless when it did not listen."""
         window.listeners.discard(listener)
@@ -102,10 +108,13 @@ class Views:
         if not is_open and sum(map(len, self._queried.values())) >= self._max_queried:
             expected = f"expected up to {self._max_queried} sorted or filtered windows at a time"
             raise FrameError(Code.OVERLOADED, f"{expected}, found one more")
-        if views is None:
+        return self._queried_views(table).open(query, offset, size)
+
+    def _queried_views(self, table: Table) -> QueriedViews:
+        if table not in self._queried:
             views = QueriedViews(table, self._database, self._threads, self._mirror_kept_s, self._forget)
             self._queried[table] = views
-        return views.open(query, offset, size)
+        return self._queried[table]
 
     def _forget(self, table: Table) -> None:
         self._queried.pop(table, None)
@@ -188,6 +197,7 @@ class QueriedViews:
         self._mirror_kept_s = mirror_kept_s
         self._forget = forget
         self._windows: dict[tuple[Query, int, int], Window] = {}
+        self._charts: dict[ChartAsk, asyncio.Future[Chart]] = {}
         self._before: dict[int, Row | None] = {}  # what the mirror has in place of rows that have changed since
         self._ended = False
         self._opened = asyncio.Event()
@@ -215,6 +225,13 @@ class QueriedViews:
         key = (window.query, window.offset, window.size)
         if self._windows.get(key) is window:
             del self._windows[key]
+
+    async def chart(self, ask: ChartAsk) -> Chart:
+        """What the mirror finds, once for all who ask at the same time."""
+        if ask not in self._charts:
+            self._charts[ask] = asyncio.get_running_loop().create_future()
+            self._opened.set()
+        return await asyncio.shield(self._charts[ask])
 
     def applied(self, applied: Applied) -> None:
         """Remembers what the mirror has to be told."""
@@ -245,6 +262,7 @@ class QueriedViews:
                     await self._refresh(mirror, is_new)
                 except Exception:
                     _log.exception("mirror failed", extra={"table": self._table.name})
+                    self._refuse_charts()
                     await self._drop(mirror)
                     mirror = None
                 pause = max(REFRESH_S, (loop.time() - started) * _PAUSE_PER_WORK)
@@ -252,6 +270,7 @@ class QueriedViews:
                     await asyncio.wait_for(self._opened.wait(), pause)
         finally:
             self._forget(self._table)
+            self._refuse_charts()
             await self._drop(mirror)
 
     async def _is_needed(self) -> bool:
@@ -293,6 +312,9 @@ class QueriedViews:
         for window, answer in zip(windows, answers, strict=True):
             if answer is not None:
                 self._show(window, answer)
+        for ask in tuple(self._charts):
+            chart = await self._run(partial(mirror.chart, ask))
+            self._charts.pop(ask).set_result(chart)
 
     def _show(self, window: Window, answer: Answer) -> None:
         found = [
@@ -301,6 +323,11 @@ class QueriedViews:
             if (row := self._before[position] if position in self._before else self._table.row(position)) is not None
         ]
         window.show([key for key, _ in found], [row for _, row in found], answer.total)
+
+    def _refuse_charts(self) -> None:
+        for asked in self._charts.values():
+            asked.set_exception(FrameError(Code.OVERLOADED, "expected a chart, found no answer; try again later"))
+        self._charts.clear()
 
     async def _drop(self, mirror: Mirror | None) -> None:
         if mirror is not None:

@@ -24,7 +24,6 @@ export class App {
   protected readonly session = inject(Session);
   protected readonly themeChoice = inject(ThemeChoice);
   protected readonly resuming = signal(true);
-  protected readonly problem = signal<string | null>(null);
   protected readonly stateText = computed(() => STATE_TEXTS[this.session.state()]);
 
   constructor() {
@@ -32,7 +31,7 @@ export class App {
   }
 
   private async resume(): Promise<void> {
-    this.problem.set(await this.session.resume());
+    await this.session.resume();
     this.resuming.set(false);
   }
 }

@@ -5,6 +5,15 @@ import { Session } from './session';
 
 export type ExportFormat = 'csv' | 'parquet';
 
+/** What there is to draw of a column. */
+export interface ChartData {
+  readonly column: string;
+  readonly rows: number;
+  readonly distribution: { readonly low: number; readonly high: number; readonly counts: readonly number[] } | null;
+  readonly series: readonly { at: number; least: number; mean: number; greatest: number }[];
+  readonly frequencies: readonly { value: string | null; rows: number }[];
+}
+
 /** What the page asks the server over HTTP; what fails says why in one sentence. */
 @Injectable({ providedIn: 'root' })
 export class ServerApi {
@@ -28,11 +37,17 @@ export class ServerApi {
 
   /** All rows of a table that a query lets through, as a file. */
   async exported(table: string, format: ExportFormat, query: Query): Promise<Blob> {
-    const parameters = new URLSearchParams({ format });
+    const parameters = narrowing(query);
+    parameters.set('format', format);
     if (query.sort?.length) parameters.set('sort', JSON.stringify(query.sort));
-    if (query.filter?.length) parameters.set('filter', JSON.stringify(query.filter));
-    if (query.search) parameters.set('search', query.search);
     return (await this.request(`api/tables/${table}/export?${parameters.toString()}`)).blob();
+  }
+
+  /** What there is to draw of a column, over all rows that a query lets through. */
+  async chart(table: string, column: string, query: Query): Promise<ChartData> {
+    const parameters = narrowing(query);
+    parameters.set('column', column);
+    return this.json<ChartData>(`api/tables/${table}/chart?${parameters.toString()}`);
   }
 
   private async json<Answer>(path: string): Promise<Answer> {
@@ -45,6 +60,13 @@ export class ServerApi {
     if (!response.ok) throw new Error(await reason(response));
     return response;
   }
+}
+
+function narrowing(query: Query): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (query.filter?.length) parameters.set('filter', JSON.stringify(query.filter));
+  if (query.search) parameters.set('search', query.search);
+  return parameters;
 }
 
 async function reason(response: Response): Promise<string> {

@@ -3,6 +3,8 @@ import { TableHub, Unauthorized, Unreachable, type HubState } from 'table-hub';
 import { SERVER_ADDRESS } from './server-address';
 
 const STORED_KEY = 'liveboard.key';
+const CHANGED_KEY = 'The key has changed: log in with the new one.';
+const USED_LINK = 'This login link has been used or is too old: log in with the key.';
 const RETRY_MS = 2_000;
 const LOGIN_LINK = /^#login=(.+)$/;
 
@@ -17,12 +19,15 @@ export class Session {
   readonly key = computed(() => this.opened()?.key ?? null);
   readonly state = this.hubState.asReadonly();
 
-  /** Logs in with what the address or this tab's storage has; gives what was wrong with it, or null. */
-  async resume(): Promise<string | null> {
+  /** Why the viewer has to log in again, if not for the first time. */
+  readonly refusal = signal<string | null>(null);
+
+  /** Logs in with what the address or this tab's storage has. */
+  async resume(): Promise<void> {
     const token = takeLoginToken();
     const key = token === null ? sessionStorage.getItem(STORED_KEY) : await this.exchanged(token);
-    if (key !== null) return (await this.openPatiently(key)) ? null : 'The key has changed: log in with the new one.';
-    return token === null ? null : 'This login link has been used or is too old: log in with the key.';
+    if (key === null && token !== null) this.refusal.set(USED_LINK);
+    if (key !== null && !(await this.openPatiently(key))) this.refusal.set(CHANGED_KEY);
   }
 
   /** Whether the server takes the key; throws an Unreachable if it does not answer. */
@@ -30,7 +35,10 @@ export class Session {
     const hub = new TableHub({ url: this.server, psk: key });
     hub.onState((state) => {
       if (this.hub() === hub || this.hub() === null) this.hubState.set(state);
-      if (state === 'unauthorized' && this.hub() === hub) this.close();
+      if (state === 'unauthorized' && this.hub() === hub) {
+        this.close();
+        this.refusal.set(CHANGED_KEY);
+      }
     });
     try {
       await hub.connect();
@@ -48,6 +56,7 @@ export class Session {
 
   /** Logs out. */
   close(): void {
+    this.refusal.set(null);
     sessionStorage.removeItem(STORED_KEY);
     const hub = this.hub();
     this.opened.set(null);

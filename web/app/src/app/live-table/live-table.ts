@@ -1,11 +1,23 @@
-import { Component, computed, effect, inject, input, signal, untracked } from '@angular/core';
-import { AgGridAngular } from 'ag-grid-angular';
-import type {
-  CellKeyDownEvent,
-  FullWidthCellKeyDownEvent,
-  GetRowIdParams,
-  GridApi,
-  GridOptions,
+import {
+  DestroyRef,
+  ElementRef,
+  afterNextRender,
+  viewChild,
+  Component,
+  computed,
+  effect,
+  inject,
+  input,
+  signal,
+  untracked,
+} from '@angular/core';
+import {
+  type CellKeyDownEvent,
+  type FullWidthCellKeyDownEvent,
+  type GetRowIdParams,
+  type GridApi,
+  type GridOptions,
+  createGrid,
 } from 'ag-grid-community';
 import type { Query, Subscription, TableUpdate } from 'table-hub';
 import { LiveTableService } from '../live-table.service';
@@ -16,6 +28,7 @@ import { copyText, saveFile, tabSeparated } from './copy';
 import { conditions } from './filters';
 import { ROW_HEIGHT, gridTheme } from './grid-modules';
 import { type Turn, PageTurner } from './page-turner';
+import { TableChart } from '../table-chart/table-chart';
 import { Rows } from './rows';
 import { StateLine } from './state-line';
 import { Tempo } from './tempo';
@@ -33,7 +46,7 @@ let instances = 0;
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
 @Component({
   selector: 'app-live-table',
-  imports: [AgGridAngular, StateLine],
+  imports: [StateLine, TableChart],
   templateUrl: './live-table.html',
   styleUrl: './live-table.css',
 })
@@ -44,6 +57,7 @@ export class LiveTable {
   private readonly tables = inject(LiveTableService);
   private readonly server = inject(ServerApi);
   private readonly session = inject(Session);
+  private readonly place = viewChild.required<ElementRef<HTMLElement>>('grid');
   private readonly rows = new Rows();
   private readonly pageTurner = new PageTurner();
   private grid: GridApi<GridRow> | null = null;
@@ -58,6 +72,7 @@ export class LiveTable {
   protected readonly query = signal<WholeQuery>(EVERYTHING);
   protected readonly offset = signal(0);
   protected readonly hidden = signal<ReadonlySet<string>>(new Set());
+  protected readonly isCharted = signal(false);
   protected readonly note = signal('');
 
   protected readonly columns = computed(() => this.update()?.columns ?? [], { equal: sameColumns });
@@ -107,6 +122,14 @@ export class LiveTable {
   };
 
   constructor() {
+    const destroyed = inject(DestroyRef);
+    afterNextRender(() => {
+      const grid = createGrid(this.place().nativeElement, this.gridOptions);
+      destroyed.onDestroy(() => {
+        this.grid = null;
+        grid.destroy();
+      });
+    });
     effect((onCleanup) => {
       const hub = this.session.hub();
       const table = this.tableName();

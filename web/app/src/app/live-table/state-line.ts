@@ -1,5 +1,6 @@
 import { Component, computed, inject, input } from '@angular/core';
 import type { TableUpdate } from 'table-hub';
+import { BoardHealth, type StandStill } from '../board-health';
 import { Clock } from './clock';
 import type { Tempo } from './tempo';
 import { clockTime, duration } from './values';
@@ -10,7 +11,7 @@ type Kind = 'connecting' | 'live' | 'stale' | 'error';
 @Component({
   selector: 'app-state-line',
   template: `
-    <span class="state" role="status" [class]="kind()" [title]="update()?.problem ?? ''">{{ text() }}</span>
+    <span class="state" role="status" [class]="kind()" [title]="stale()?.reason ?? ''">{{ text() }}</span>
     @if (kind() === 'live') {
       <span class="tempo">{{ tempoText() }}</span>
     }
@@ -22,25 +23,33 @@ export class StateLine {
   readonly tempo = input.required<Tempo>();
 
   private readonly clock = inject(Clock);
+  private readonly health = inject(BoardHealth);
+
+  /** The connection, or else the pipeline; tables that belong to no generation are not the pipeline's. */
+  protected readonly stale = computed((): StandStill | null => {
+    const update = this.update();
+    if (update === null) return null;
+    if (update.staleSince !== null) return { since: update.staleSince, reason: update.problem ?? '' };
+    return update.generation === null ? null : this.health.standStill();
+  });
 
   protected readonly kind = computed((): Kind => {
     const update = this.update();
     if (update === null) return 'connecting';
-    if (update.staleSince === null) return 'live';
+    if (this.stale() === null) return 'live';
     return update.columns.length ? 'stale' : 'error';
   });
 
   protected readonly text = computed(() => {
-    const update = this.update();
     switch (this.kind()) {
       case 'connecting':
         return 'Connecting…';
       case 'live':
         return 'live';
       case 'stale':
-        return update?.staleSince ? `stale since ${clockTime(update.staleSince)}` : '';
+        return `stale since ${clockTime(this.stale()?.since ?? new Date())}`;
       case 'error':
-        return update?.problem ?? '';
+        return this.stale()?.reason ?? '';
     }
   });
 
