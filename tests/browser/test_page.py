@@ -174,8 +174,8 @@ def test_the_control_panel_sends_a_message(page: Page, running: Running, board: 
     panel = page.get_by_role("region", name="Control panel")
     panel.locator("summary").click()
     expect(panel.locator("summary")).to_contain_text(f"users: users-{board.live}")
-    panel.get_by_label("users").select_option("users-b")
-    panel.get_by_label("join").select_option("inner")
+    panel.get_by_label("users", exact=True).select_option("users-b")
+    panel.get_by_label("join", exact=True).select_option("inner")
     sent: list[str | None] = []
     page.on("request", lambda request: sent.append(request.post_data) if request.url.endswith("/api/control") else None)
     panel.get_by_role("button", name="Switch").click()

@@ -11,6 +11,15 @@ export interface GridRow {
 const ORDERED = ['lessThan', 'lessThanOrEqual', 'greaterThan', 'greaterThanOrEqual', 'inRange'];
 const EMPTY = ['blank', 'notBlank'];
 const DEBOUNCE_MS = 300;
+const MIN_WIDTHS: Record<Column['type'], number> = {
+  string: 110,
+  bool: 80,
+  int32: 90,
+  int64: 90,
+  float64: 125,
+  date: 110,
+  timestamp: 196,
+};
 
 /** How the grid shows the columns of a table. */
 export function columnDefs(columns: readonly Column[]): ColDef<GridRow, Value>[] {
@@ -23,7 +32,7 @@ export function columnDefs(columns: readonly Column[]): ColDef<GridRow, Value>[]
     headerClass: isNumber(column) ? 'ag-right-aligned-header' : '',
     // The server sorts; the rows are in their order already.
     comparator: () => 0,
-    minWidth: column.type === 'timestamp' ? 196 : 90,
+    minWidth: MIN_WIDTHS[column.type],
     ...filterOf(column),
   }));
 }

@@ -17,14 +17,12 @@ const COLOURS: Record<'light' | 'dark', Colours> = {
   selector: 'app-table-chart',
   imports: [CanvasChart],
   template: `
-    <label>
-      Column
-      <select #choice (change)="column.set(choice.value)">
-        @for (each of columns(); track each.name) {
-          <option [value]="each.name" [selected]="each.name === column()">{{ each.name }}</option>
-        }
-      </select>
-    </label>
+    <label [attr.for]="'chart-of-' + tableName()">Column</label>
+    <select #choice [id]="'chart-of-' + tableName()" (change)="column.set(choice.value)">
+      @for (each of columns(); track each.name) {
+        <option [value]="each.name" [selected]="each.name === column()">{{ each.name }}</option>
+      }
+    </select>
     @for (drawing of shownDrawings(); track drawing.title) {
       <h3>{{ drawing.title }}</h3>
       <app-canvas-chart [drawing]="drawing" />
