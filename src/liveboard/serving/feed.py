@@ -24,7 +24,7 @@ from liveboard.kafka.reader import REFUSED
 from liveboard.serving.catalogue import FOLLOWED, Catalogue
 from liveboard.serving.table import Change, Table
 
-_BATCH = 2_000
+_BATCH = 500
 _SLICE = 500
 _SLICES_AHEAD = 8
 _WAIT_S = 0.2
@@ -117,6 +117,8 @@ class Feed:
         """What is refused, by topic, for as long as it is."""
         self.lags: dict[tuple[str | None, str], int] = {}
         """How many records each table is behind its changelog, looked at now and then."""
+        self.failure: str | None = None
+        """Why nothing is read any more, in a sentence; whoever runs the feed then ends the process."""
         self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
         self.loop = loop
@@ -158,19 +160,30 @@ class Feed:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        consumer = Consumer(self._config)
         try:
-            control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
-            control.complete_at = 0
-            self._follow(consumer, [control])
-            consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
-            while not self._stopping.is_set():
-                self._read(consumer)
-        except Exception:
-            self.problems[""] = "the feed has stopped after an error of its own, which the log has"
-            _log.exception("feed failed")
-        finally:
-            consumer.close()
+            consumer = Consumer(self._config)
+            try:
+                self._read_on(consumer)
+            finally:
+                consumer.close()
+        except Exception as error:
+            self._fail(error)
+
+    def _read_on(self, consumer: Consumer) -> None:
+        control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
+        control.complete_at = 0
+        self._follow(consumer, [control])
+        consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
+        while not self._stopping.is_set():
+            self._read(consumer)
+
+    def _fail(self, error: Exception) -> None:
+        _log.error("feed failed", exc_info=error)
+        self.failure = self.problems[""] = (
+            f"the server cannot keep its tables up to date after an error of its own ({type(error).__name__}), which "
+            "the log has; start it again"
+        )
+        self._stopping.set()
 
     def _read(self, consumer: Consumer) -> None:
         first = consumer.poll(_WAIT_ANSWER_S if self._asked else _WAIT_S)
@@ -315,5 +328,7 @@ class Feed:
     def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:
             act(*arguments)
+        except Exception as error:
+            self._fail(error)
         finally:
             self._ahead.release()
