@@ -83,6 +83,7 @@ screenshots: setup-dev ## Make the README's pictures from the demo that is runni
 
 bench: setup ## Measure latency, throughput and memory
 	@$(BIN)/python bench/pipeline.py
+	@$(BIN)/python bench/serving.py
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -66,9 +66,9 @@ def median(rounds: Sequence[Sequence[Result]]) -> list[Result]:
     ]
 
 
-def show(results: Iterable[Result]) -> None:
+def show(results: Iterable[Result], title: str = "liveboard pipeline") -> None:
     """Prints the table and how many targets are met."""
-    table = Table("measure", "value", "unit", "target", "met", title="liveboard pipeline")
+    table = Table("measure", "value", "unit", "target", "met", title=title)
     for column in (1, 3):
         table.columns[column].justify = "right"
     listed = list(results)

@@ -69,8 +69,6 @@ def test_b19_a_wrong_key_is_unauthorized_everywhere_and_nowhere_to_be_read(
     running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    # As `liveboard serve` has it: what is looked at here is the client.
-    caplog.set_level(logging.WARNING, "uvicorn")
     wrong = "a wrong key that nobody may see"
     with pytest.raises(Unauthorized) as raised:
         liveboard.connect(url(running), wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import random
 import signal
@@ -24,15 +25,20 @@ from confluent_kafka import Consumer, TopicPartition
 from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
 from websockets.exceptions import ConnectionClosed, InvalidState
 
-from liveboard.config import Secret
+from liveboard.config import Secret, ServerSettings
 from liveboard.contract import frames
 from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import STALE_AFTER_S, Phase
+from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
+from liveboard.serving.catalogue import Catalogue
+from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Limits
+from liveboard.serving.log import LineFormatter
 from liveboard.serving.login import make_token
+from liveboard.serving.server import LiveServer
 
 pytestmark = pytest.mark.integration
 
@@ -717,3 +723,42 @@ def test_charts_are_over_all_rows_that_match(board: Board, running: Running) -> 
     board.write(str(board.live), users(0, age=100))
     wait(lambda: chart(column="age")["distribution"]["high"] == 100)
     assert get(running, "/api/tables/users_ui/chart?column=shoe")[0] == 400
+
+
+def test_b19_no_key_is_logged_whatever_level_is_set(board: Board, caplog: pytest.LogCaptureFixture) -> None:
+    def everything() -> None:
+        for name in (None, "uvicorn", *logging.root.manager.loggerDict):
+            caplog.set_level(logging.DEBUG, name)
+
+    wrong, token = "a key that is wrong", make_token(Secret(KEY))
+    everything()
+    with serving(board.bootstrap) as running:
+        running.bound(str(board.live))
+        for _ in range(2):
+            with running.client() as client:
+                client.subscribe(1)
+            with Client(running.port, wrong) as client:
+                assert client.receive()["code"] == "unauthorized"
+                assert close_code(client) == frames.UNAUTHORIZED
+            assert get(running, "/api/tables")[0] == 200
+            assert get(running, "/api/tables", wrong)[0] == 401
+            get(running, "/api/login", None, json.dumps({"token": token}).encode())
+            everything()
+    # The viewers are in this process too, and what their library logs is theirs.
+    lines = [LineFormatter().format(record) for record in caplog.records if record.name != "websockets.client"]
+    assert any("table loaded" in line for line in lines)
+    assert [line for line in lines if KEY in line or wrong in line or token in line] == []
+
+
+@pytest.mark.parametrize(("owner", "part"), [(Feed, "_read"), (Catalogue, "status_changed")])
+def test_a_server_whose_feed_fails_ends_with_a_sentence(
+    board: Board, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, owner: type, part: str
+) -> None:
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError("the test's own")
+
+    monkeypatch.setattr(owner, part, fails)
+    server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), {"bootstrap.servers": board.bootstrap}, "control")
+    with pytest.raises(LiveboardError, match=r"cannot keep its tables up to date .* \(ZeroDivisionError\)"):
+        server.run(threading.Event())
+    assert "the test's own" in caplog.text

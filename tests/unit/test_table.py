@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,8 +58,24 @@ def test_b7_a_changed_row_stays_where_it_is_and_a_row_written_again_is_no_change
 
 def test_b7_what_is_read_at_the_start_is_put_in_order_of_arrival() -> None:
     rows = {b"0-10": row(1, 5), b"0-9": row(2, 5), b"1-3": row(3, 1), b"0-11": row(4, 4)}
-    assert list(in_order(rows)) == [b"1-3", b"0-11", b"0-9", b"0-10"]
-    assert in_order({}) == {}
+    assert in_order(rows)[0] == [b"1-3", b"0-11", b"0-9", b"0-10"]
+    assert in_order({}) == ([], [])
+
+
+@given(st.dictionaries(st.binary(max_size=3), st.tuples(st.integers(0, 9), st.integers(0, 3))), st.integers(1, 5))
+def test_b7_the_order_of_any_rows_is_that_of_time_and_key(rows: dict[bytes, tuple[int, int]], at_once: int) -> None:
+    gathered = {key: row(*values) for key, values in rows.items()}
+    ordered = sorted(rows, key=lambda key: (rows[key][1], len(key), key))
+    for some in (gathered, {key: gathered[key] for key in ordered}):
+        with patch("liveboard.serving.table._SORT_SLICE", at_once):
+            table = Table.in_order("t", "g1", COLUMNS, dict(some))
+        assert table.window(0, 1_000) == (ordered, [gathered[key] for key in ordered])
+        assert len(table) == table.updates == len(rows)
+        table.apply([(key, row(99)) for key in ordered])
+        assert table.window(0, 1_000) == (ordered, [row(99)] * len(rows))
+    capped = Table.in_order("t", "g1", COLUMNS, dict(gathered), max_rows=2)
+    assert capped.window(0, 1_000)[0] == ordered[-2:]
+    assert capped.evicted == max(0, len(rows) - 2)
 
 
 @given(st.integers(1, 300), st.lists(st.integers(1, 100), max_size=10))

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import rows as oracle
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import TS, Column
+from liveboard.serving import mirror
+from liveboard.serving.mirror import Answer, Ask, Database, Mirror
 from liveboard.serving.query import Query, compile_query
 from liveboard.serving.table import Table
 from liveboard.serving.views import Views
@@ -85,6 +88,8 @@ def _conditions(name: str) -> st.SearchStrategy[list[Any]]:
 
 FILTERS = st.lists(NAMES.flatmap(_conditions), max_size=2)
 SEARCHES = st.one_of(st.none(), WORDS)
+# All rows are few here; with 0, none are, and the first eight of a sort are found without sorting all.
+FEW_ROWS = st.sampled_from([0, 50_000])
 
 
 class Heard:
@@ -133,9 +138,9 @@ async def opened(views: Views, table: Table, query: Query, offset: int, size: in
 
 
 @settings(max_examples=150)
-@given(st.lists(ROWS, max_size=12), SORTS, FILTERS, SEARCHES, st.integers(0, 12), st.integers(1, 12))
+@given(st.lists(ROWS, max_size=12), SORTS, FILTERS, SEARCHES, st.integers(0, 12), st.integers(1, 12), FEW_ROWS)
 def test_any_window_is_what_plain_python_says(
-    rows: list[tuple[Any, ...]], sort: Any, filter: Any, search: Any, offset: int, size: int
+    rows: list[tuple[Any, ...]], sort: Any, filter: Any, search: Any, offset: int, size: int, few: int
 ) -> None:
     keyed = [(f"0-{number}", row) for number, row in enumerate(rows)]
     table = Table("t", "g1", COLUMNS, {key.encode(): encoded(row) for key, row in keyed})
@@ -148,7 +153,8 @@ def test_any_window_is_what_plain_python_says(
         views.close(window, heard)
         assert views.windows == 0
 
-    running(scenario)
+    with patch.multiple(mirror, _FEW_ROWS=few, _FIRST_ROWS=8):
+        running(scenario)
 
 
 CHANGE = st.tuples(st.integers(0, 15).map(lambda n: f"0-{n}"), st.one_of(st.none(), ROWS))
@@ -162,9 +168,10 @@ CHANGE = st.tuples(st.integers(0, 15).map(lambda n: f"0-{n}"), st.one_of(st.none
     SEARCHES,
     st.integers(0, 8),
     st.integers(1, 8),
+    FEW_ROWS,
 )
 def test_windows_follow_the_table_and_deltas_lead_to_the_same(
-    batches: Any, sort: Any, filter: Any, search: Any, offset: int, size: int
+    batches: Any, sort: Any, filter: Any, search: Any, offset: int, size: int, few: int
 ) -> None:
     async def scenario(views: Views) -> None:
         table, model = Table("t", "g1", COLUMNS), dict[str, tuple[Any, ...]]()
@@ -195,7 +202,50 @@ def test_windows_follow_the_table_and_deltas_lead_to_the_same(
                     zip(*[json.loads(f"{{{each.content()}}}")[part] for part in ("keys", "rows")], strict=True)
                 )
 
-    running(scenario)
+    with patch.multiple(mirror, _FEW_ROWS=few, _FIRST_ROWS=8):
+        running(scenario)
+
+
+@settings(max_examples=50)
+@given(st.lists(ROWS, min_size=1, max_size=12), st.data(), SORTS, FILTERS, SEARCHES, st.sampled_from([1, 2_000]))
+def test_a_mirror_that_keeps_orders_answers_like_a_new_one(
+    rows: list[tuple[Any, ...]], data: st.DataObject, sort: Any, filter: Any, search: Any, compared: int
+) -> None:
+    """Whole rows and rows in which one value is another, of a query that is open and one that is not any more."""
+    database = Database()
+    queries = [compile_query(COLUMNS, sort, filter, search), compile_query(COLUMNS, [("age", "desc")], None, None)]
+    kept, model = Mirror(database, COLUMNS), dict(enumerate(rows))
+    kept.load(0, [encoded(row) for row in rows])
+    with patch.object(mirror, "_COMPARED_AT_ONCE", compared):
+        for number in range(4):
+            asks = [Ask(query, 1, 5, False) for query in queries[: 1 + number % 2]]
+            changes: dict[int, bytes | None] = {}
+            for position in data.draw(st.lists(st.integers(0, len(rows) + 2), max_size=3, unique=True)):
+                row = data.draw(st.one_of(st.none(), ROWS, st.just(model.get(position))))
+                if row is not None and data.draw(st.booleans()):
+                    row = (*row[:5], data.draw(WORDS), row[6])
+                changes[position] = encoded(row) if row is not None else None
+                model |= {position: row} if row is not None else {}
+                if row is None:
+                    model.pop(position, None)
+            new = Mirror(database, COLUMNS)
+            new.load(0, [encoded(model[at]) if at in model else None for at in range(len(rows) + 3)])
+            assert kept.update(list(changes.items()), asks) == new.update([], asks)
+            new.close()
+    database.close()
+
+
+def test_kept_orders_have_a_bound() -> None:
+    database = Database()
+    one = Mirror(database, COLUMNS)
+    row = ("Ada", 1, 1.0, None, None, None, "2026-01-31T09:30:00.000000Z")
+    one.load(0, [encoded(row)] * 100)
+    queries = [compile_query(COLUMNS, [(name, "asc")], None, None) for name in ("name", "age", "balance", "vip")]
+    with patch.object(mirror, "_KEPT_BYTES", 3 * 8 * 100):
+        for query in [*queries, queries[1], queries[0]]:
+            assert one.update([], [Ask(query, 98, 5, False)]) == [Answer([98, 99], 100)]
+    assert list(one._orders) == [queries[3], queries[1], queries[0]]
+    database.close()
 
 
 def applied_to(rows: list[Any], event: str, body: str) -> list[Any]:

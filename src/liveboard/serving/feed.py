@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -21,9 +22,9 @@ from liveboard.contract.status import CONTROL_COLUMNS, STALE_AFTER_S, BoardStatu
 from liveboard.errors import LiveboardError
 from liveboard.kafka.reader import REFUSED
 from liveboard.serving.catalogue import FOLLOWED, Catalogue
-from liveboard.serving.table import Change, Table, in_order
+from liveboard.serving.table import Change, Table
 
-_BATCH = 2_000
+_BATCH = 500
 _SLICE = 500
 _SLICES_AHEAD = 8
 _WAIT_S = 0.2
@@ -60,26 +61,43 @@ class Changelog:
             self.complete_at is not None and self.end is not None and self.position >= max(self.complete_at, self.end)
         )
 
-    def take(self, message: Message) -> None:
-        """One record more."""
-        key, value, offset = message.key(), message.value(), message.offset()
-        assert offset is not None
-        self.position = offset + 1
-        if key is None or not (value is None or (value and value[0] == _OPENING and value[-1] == _CLOSING)):
-            _log.error("no row", extra={"topic": self.topic, "offset": offset})
-        elif self.is_loaded:
-            self.changes.append((key, value))
-        elif value is None:
-            self._gathered.pop(key, None)
-        else:
-            self._gathered[key] = value
+    def take(self, messages: Iterable[Message]) -> list[Message]:
+        """Records more; gives back what is none."""
+        gathered, changes, is_loaded = self._gathered, self.changes, self.is_loaded
+        others: list[Message] = []
+        last: Message | None = None
+        for message in messages:
+            key, value = message.key(), message.value()
+            if key is None:
+                # An error has none either.
+                if message.error() is not None:
+                    others.append(message)
+                    continue
+                self._no_row(message)
+            elif value is None:
+                if is_loaded:
+                    changes.append((key, None))
+                else:
+                    gathered.pop(key, None)
+            elif not value or value[0] != _OPENING or value[-1] != _CLOSING:
+                self._no_row(message)
+            elif is_loaded:
+                changes.append((key, value))
+            else:
+                gathered[key] = value
+            last = message
+        if last is not None:
+            self.position = (last.offset() or 0) + 1
+        return others
 
     def load(self, max_rows: int) -> Table:
         """The table as gathered."""
-        table = Table(self.name, self.generation, self.columns, in_order(self._gathered), max_rows)
-        self._gathered = {}
+        gathered, self._gathered = self._gathered, {}
         self.is_loaded = True
-        return table
+        return Table.in_order(self.name, self.generation, self.columns, gathered, max_rows)
+
+    def _no_row(self, message: Message) -> None:
+        _log.error("no row", extra={"topic": self.topic, "offset": message.offset()})
 
 
 class Feed:
@@ -99,6 +117,8 @@ class Feed:
         """What is refused, by topic, for as long as it is."""
         self.lags: dict[tuple[str | None, str], int] = {}
         """How many records each table is behind its changelog, looked at now and then."""
+        self.failure: str | None = None
+        """Why nothing is read any more, in a sentence; whoever runs the feed then ends the process."""
         self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
         self.loop = loop
@@ -111,6 +131,7 @@ class Feed:
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "fetch.queue.backoff.ms": 5,
+            "queued.max.messages.kbytes": 16_384,  # 64 MiB by default, which is never read any faster
             "fetch.wait.max.ms": 50,  # a topic that is added waits for the fetch that is under way
             "reconnect.backoff.max.ms": 1_000,
             "topic.metadata.refresh.interval.ms": 10_000,
@@ -139,30 +160,39 @@ class Feed:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        consumer = Consumer(self._config)
         try:
-            control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
-            control.complete_at = 0
-            self._follow(consumer, [control])
-            consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
-            while not self._stopping.is_set():
-                self._read(consumer)
-        except Exception:
-            self.problems[""] = "the feed has stopped after an error of its own, which the log has"
-            _log.exception("feed failed")
-        finally:
-            consumer.close()
+            consumer = Consumer(self._config)
+            try:
+                self._read_on(consumer)
+            finally:
+                consumer.close()
+        except Exception as error:
+            self._fail(error)
+
+    def _read_on(self, consumer: Consumer) -> None:
+        control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
+        control.complete_at = 0
+        self._follow(consumer, [control])
+        consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
+        while not self._stopping.is_set():
+            self._read(consumer)
+
+    def _fail(self, error: Exception) -> None:
+        _log.error("feed failed", exc_info=error)
+        self.failure = self.problems[""] = (
+            f"the server cannot keep its tables up to date after an error of its own ({type(error).__name__}), which "
+            "the log has; start it again"
+        )
+        self._stopping.set()
 
     def _read(self, consumer: Consumer) -> None:
         first = consumer.poll(_WAIT_ANSWER_S if self._asked else _WAIT_S)
         if first is not None:
-            changelogs = self._changelogs
-            for message in (first, *consumer.consume(_BATCH, 0)):
-                changelog = changelogs.get(message.topic() or "")
-                if changelog is not None and message.error() is None:
-                    changelog.take(message)
-                else:
-                    self._take(message)
+            # Of one topic there are many at a time, and a call for each costs more than all that is done with it.
+            for topic, messages in itertools.groupby((first, *consumer.consume(_BATCH, 0)), Message.topic):
+                found = self._changelogs.get(topic or "")
+                for other in messages if found is None else found.take(messages):
+                    self._take(other)
             for changelog in self._changelogs.values():
                 if changelog.changes:
                     self._hand_on(changelog)
@@ -298,5 +328,7 @@ class Feed:
     def _act(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         try:
             act(*arguments)
+        except Exception as error:
+            self._fail(error)
         finally:
             self._ahead.release()

@@ -7,6 +7,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+_TELLING = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -32,7 +33,19 @@ def to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def keep_frames_out() -> None:
+    """Lets uvicorn log nothing below a warning, whatever levels are set: it would log viewers' frames and headers."""
+    for name in _TELLING:
+        logger = logging.getLogger(name)
+        # The level saves the work; the filter holds even if somebody sets another level later.
+        logger.setLevel(logging.WARNING)
+        logger.addFilter(_is_warning)
+
+
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING
 
 
 def _shown(value: object) -> str:

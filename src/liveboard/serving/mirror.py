@@ -3,6 +3,10 @@
 Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all texts of a row are
 kept once more as one, in lower case. SQL is made from column numbers only; everything that a viewer writes is a
 parameter. The database can reach no file and no network.
+
+The positions of a query's rows, in its order, are kept for as long as no change moves one of them, the least recently
+asked for going first when a mirror keeps more than 64 MiB of them (8 bytes each: eight orders of a million rows). The
+first rows of a wide sort are found without them, which is much cheaper than to sort all.
 """
 
 from __future__ import annotations
@@ -28,6 +32,13 @@ _INSERTED_AT_ONCE = 100_000
 # DuckDB keeps the room of deleted rows; after this many for each row a mirror is better made anew.
 _WORN_BY_DELETIONS = 4
 _WORN_AT_LEAST = 200_000
+_KEPT_BYTES = 64 * 2**20
+# Up to this row DuckDB keeps the first rows in a heap; behind it, it sorts them all.
+_FIRST_ROWS = 5_000
+# So few rows are sorted as fast as they are found.
+_FEW_ROWS = 50_000
+# Of more changed rows at a time it is not asked whether they kept their places.
+_COMPARED_AT_ONCE = 2_000
 
 _log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
@@ -82,6 +93,7 @@ class Mirror:
         folded = f"lower(concat_ws('{SEPARATOR}'{''.join(texts)}))" if texts else "''"
         self._fresh = f"SELECT *, {folded} AS folded FROM fresh"
         self._totals: dict[Query, int] = {}
+        self._orders: dict[Query, pa.Array] = {}  # by the time of their last use
         self._inserted = 0
         self._deleted = 0
 
@@ -127,16 +139,25 @@ class Mirror:
         gone = pa.table({"pos": pa.array([position for position, _ in changes], pa.int64())})
         self._cursor.register("gone", gone)
         had = "pos IN (SELECT pos FROM gone)"
-        stale = {query for query in queries if self._any(self._name, query, had)}
+        compared = queries & self._orders.keys() if len(changes) <= _COMPARED_AT_ONCE else set()
+        places = {query: self._places(self._name, query, had) for query in compared}
+        stale = {
+            query for query in queries if (places[query] if query in places else self._any(self._name, query, had))
+        }
         self._deleted += self._number(f"DELETE FROM {self._name} WHERE {had}")
         self._cursor.unregister("gone")
         fresh = self._insert([(position, row) for position, row in changes if row is not None])
         if fresh is not None:
             self._cursor.register("fresh", fresh)
             stale |= {query for query in queries - stale if self._any(f"({self._fresh})", query, "TRUE")}
+            stayed = {query for query in compared if places[query] == self._places(f"({self._fresh})", query, "TRUE")}
             self._cursor.unregister("fresh")
-        # A total is right for as long as no change touches its query, and nobody asks for it for nothing.
-        self._totals = {query: total for query, total in self._totals.items() if query in queries - stale}
+        else:
+            stayed = {query for query in compared if not places[query]}
+        # Both are right for as long as no change touches the query or moves its rows; nobody asks for nothing.
+        right = (queries - stale) | stayed
+        self._totals = {query: total for query, total in self._totals.items() if query in right}
+        self._orders = {query: order for query, order in self._orders.items() if query in right}
         return stale
 
     def _insert(self, rows: Sequence[tuple[int, bytes]]) -> pa.Table | None:
@@ -150,15 +171,40 @@ class Mirror:
         return fresh
 
     def _answer(self, ask: Ask) -> Answer:
-        total = self._totals.get(ask.query)
-        if total is None:
-            total = self._totals[ask.query] = self._count(ask.query)
-        if ask.offset >= total:
-            return Answer([], total)
-        where = f" WHERE {ask.query.where}" if ask.query.where else ""
-        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {ask.query.order}pos LIMIT {ask.size} OFFSET {ask.offset}"
-        found = self._cursor.execute(sql, ask.query.parameters).fetchall()
-        return Answer([position for (position,) in found], total)
+        query, stop = ask.query, ask.offset + ask.size
+        order = self._orders.get(query)
+        # All rows of a filter alone are found in the time in which they are counted.
+        if order is None and query.order:
+            total = self._totals.get(query)
+            if total is None:
+                total = self._totals[query] = self._count(query)
+            if ask.offset >= total:
+                return Answer([], total)
+            if stop <= _FIRST_ROWS and total > _FEW_ROWS:
+                return Answer(self._first(query, stop)[ask.offset :], total)
+        if order is None:
+            order = pa.concat_arrays(self.positions(query).chunks or [pa.array([], pa.int64())])
+        self._keep(query, order)
+        return Answer(order[ask.offset : stop].to_pylist(), len(order))
+
+    def _first(self, query: Query, count: int) -> list[int]:
+        where = f" WHERE {query.where}" if query.where else ""
+        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order}pos LIMIT {count}"
+        return [position for (position,) in self._cursor.execute(sql, query.parameters).fetchall()]
+
+    def _keep(self, query: Query, order: pa.Array) -> None:
+        self._orders.pop(query, None)
+        self._orders[query] = order
+        while sum(kept.nbytes for kept in self._orders.values()) > _KEPT_BYTES:
+            del self._orders[next(iter(self._orders))]
+
+    def _places(self, name: str, query: Query, having: str) -> list[tuple[object, ...]]:
+        """Which rows the query has, and what its order is made of."""
+        where = f"{having} AND {query.where}" if query.where else having
+        names = ", ".join(["pos", *query.sorted_by])
+        return self._cursor.execute(
+            f"SELECT {names} FROM {name} WHERE {where} ORDER BY pos", query.parameters
+        ).fetchall()
 
     def _count(self, query: Query) -> int:
         where = f" WHERE {query.where}" if query.where else ""

@@ -39,6 +39,11 @@ class Query:
         """Whether all rows are wanted in the table's own order."""
         return not self.where and not self.order
 
+    @property
+    def sorted_by(self) -> list[str]:
+        """The columns that the order is made of."""
+        return [term.split()[0] for term in self.order.split(", ")[:-1]]
+
 
 NATURAL = Query()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import socket
 import sys
@@ -23,6 +24,7 @@ from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.hub import Hub, Limits
+from liveboard.serving.log import keep_frames_out
 from liveboard.serving.login import Logins
 from liveboard.serving.metrics import Counters, Gauges
 from liveboard.serving.page import Page
@@ -66,7 +68,11 @@ class LiveServer:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def run(self, stopping: threading.Event, started: Callable[[], None] = lambda: None) -> None:
-        """Serves until the event is set; viewers are then told to come back, and everything is ended."""
+        """Serves until the event is set; viewers are then told to come back, and everything is ended.
+
+        A LiveboardError if the tables cannot be kept up to date any more.
+        """
+        keep_frames_out()
         config = uvicorn.Config(
             self._app,
             factory=True,
@@ -83,13 +89,20 @@ class LiveServer:
         )
         # The feed's thread lets the event loop in this often, five times as often as by default.
         sys.setswitchinterval(_SWITCH_S)
-        with self._socket:
-            asyncio.run(self._serve(uvicorn.Server(config), stopping, started))
+        # What is there now stays; looking for garbage in all of it would stop the event loop for 40 ms at a time.
+        gc.freeze()
+        try:
+            with self._socket:
+                asyncio.run(self._serve(uvicorn.Server(config), stopping, started))
+        finally:
+            gc.unfreeze()
+        if self.feed.failure:
+            raise LiveboardError(self.feed.failure)
 
     async def _serve(self, server: uvicorn.Server, stopping: threading.Event, started: Callable[[], None]) -> None:
         async def watch() -> None:
             announced = False
-            while not stopping.is_set():
+            while not stopping.is_set() and not (server.started and self.feed.failure):
                 if server.started and not announced:
                     announced = True
                     started()

@@ -13,9 +13,13 @@ was. Replicas then agree on the rows of a table but not on the place of such a r
 
 from __future__ import annotations
 
+import itertools
+import operator
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,8 +74,28 @@ class Table:
         self._positions: dict[bytes, int] = {key: at for at, key in enumerate(rows or ())}
         self._base = 0  # the position of what is first in the lists
         self._holes: list[int] = []  # the positions of removed rows, ascending
-        if max_rows and len(self) > max_rows:
-            self._evict(len(self) - max_rows, Applied())
+        self._keep_to_cap()
+
+    @classmethod
+    def in_order(
+        cls,
+        name: str,
+        generation: str | None,
+        columns: Sequence[Column],
+        gathered: dict[bytes, bytes],
+        max_rows: int = 0,
+    ) -> Self:
+        """A table of rows that came in any order; uses the dictionary up, which becomes the table's own."""
+        table = cls(name, generation, columns, max_rows=max_rows)
+        keys, rows = in_order(gathered)
+        positions = cast(dict[bytes, int], gathered)
+        for at, key in enumerate(keys):
+            positions[key] = at
+        table._keys, table._rows = cast(list[bytes | None], keys), cast(list[bytes | None], rows)
+        table._positions = positions
+        table.updates = len(positions)
+        table._keep_to_cap()
+        return table
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -151,6 +175,10 @@ class Table:
         self._holes.insert(bisect_left(self._holes, position), position)
         self.updates += 1
 
+    def _keep_to_cap(self) -> None:
+        if self._max_rows and len(self) > self._max_rows:
+            self._evict(len(self) - self._max_rows, Applied())
+
     def _evict(self, count: int, applied: Applied) -> None:
         """Takes away the oldest rows, and the holes among them."""
         stop = self.position_at(count) - self._base
@@ -173,16 +201,46 @@ class Table:
         return oldest is not None and row[-_TS_BYTES:] < oldest[-_TS_BYTES:]
 
 
-def in_order(rows: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """The rows in the order of (ts, length of the key, key)."""
-    keys, values = list(rows), list(rows.values())
-    # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not.
-    slices = [slice(at, at + _SORT_SLICE) for at in range(0, len(keys), _SORT_SLICE)]
-    ordinals = [
-        pa.array(
-            [row[-_TS_BYTES:] + len(key).to_bytes(4) + key for key, row in zip(keys[some], values[some], strict=True)]
-        )
-        for some in slices
-    ]
-    order = pc.array_sort_indices(pa.concat_arrays(ordinals)) if ordinals else pa.array([], pa.uint64())
-    return {keys[at]: values[at] for some in slices for at in order[some].to_pylist()}
+def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The keys and the values in the order of (ts, length of the key, key)."""
+    keys, values = _listed(rows), _listed(rows.values())
+    if _are_in_order(keys, values):
+        return keys, values
+    # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not. Its arrays are made of
+    # buffers, since it would first import pandas to look at a list.
+    arrays = []
+    for ordinals in _ordinals(keys, values):
+        ends = array("i", itertools.accumulate(map(len, ordinals), initial=0))
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(ordinals))]
+        arrays.append(pa.Array.from_buffers(pa.binary(), len(ordinals), buffers))
+    table = pa.chunked_array(arrays)
+    order = memoryview(pc.sort_indices(table).buffers()[1]).cast("Q")
+    del table, arrays
+    places = [order[at : at + _SORT_SLICE].tolist() for at in range(0, len(keys), _SORT_SLICE)]
+    return [keys[at] for some in places for at in some], [values[at] for some in places for at in some]
+
+
+def _listed(items: Iterable[bytes]) -> list[bytes]:
+    """The items, listed in steps between which other threads can run."""
+    listed: list[bytes] = []
+    rest = iter(items)
+    while some := list(itertools.islice(rest, _SORT_SLICE)):
+        listed += some
+    return listed
+
+
+def _are_in_order(keys: Sequence[bytes], values: Sequence[bytes]) -> bool:
+    last = b""
+    for ordinals in _ordinals(keys, values):
+        if last > ordinals[0] or not all(map(operator.le, ordinals, ordinals[1:])):
+            return False
+        last = ordinals[-1]
+    return True
+
+
+def _ordinals(keys: Sequence[bytes], values: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Slices of what the order is made of."""
+    for at in range(0, len(keys), _SORT_SLICE):
+        some = slice(at, at + _SORT_SLICE)
+        lengths = {length: length.to_bytes(4) for length in set(map(len, keys[some]))}
+        yield [row[-_TS_BYTES:] + lengths[len(key)] + key for key, row in zip(keys[some], values[some], strict=True)]
