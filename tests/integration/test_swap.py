@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -175,7 +175,8 @@ def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None
             building = board.wait_for(lambda status: any(r.progress for r in status.generations.values()))
             assert building.live == first
             second = board.wait_until_live(wiring(1))
-            time.sleep(1)
+            with closing(board.bench(wiring(1), second)) as bench:
+                bench.let_pass(500)
         board.expect_oracle(first)
         board.expect_oracle(second)
         records = [status.generations[second] for status in board.history() if second in status.generations]
