@@ -32,9 +32,9 @@ def running(board: Board) -> Iterator[Running]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A real browser."""
+    """A real browser; not longer than for these tests, since no others can run an event loop beside Playwright's."""
     with sync_playwright() as playwright:
         browser = chromium.launch(playwright)
         yield browser
