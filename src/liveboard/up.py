@@ -184,7 +184,8 @@ class Overview:
     def look(self) -> tuple[list[Shot], Health, list[str]]:
         """The tables, their health, and notices."""
         said, kept = self._pipeline.said(), self._feed.kept
-        running = all(keeper.up for keeper in self._keepers if keeper.part.name != "sample")
+        # The tables shown here do not depend on the others.
+        running = all(keeper.up for keeper in self._keepers if keeper.part.name in ("broker", "pipeline"))
         health = self._health(phase_of(kept, self._pipeline.started_ms) if running else Phase.STARTING)
         notices = [note for note in [*[keeper.note for keeper in self._keepers], self._feed.note] if note]
         if not notices and kept and kept.timestamp_ms >= self._pipeline.started_ms and kept.status.message:

@@ -103,7 +103,13 @@ class Up:
 
     def run(self, *command: str) -> str:
         """The output of another command with the same settings."""
-        done = subprocess.run(
+        done = self.try_to_run(*command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def try_to_run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """The same, whatever becomes of it."""
+        return subprocess.run(
             [*LIVEBOARD, *command],
             cwd=self._directory,
             env=self.environ,
@@ -111,8 +117,6 @@ class Up:
             text=True,
             timeout=PATIENCE_S,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
 
 def _left(processes: list[psutil.Process], timeout: float) -> list[psutil.Process]:
@@ -157,7 +161,8 @@ def test_up_grows_heals_ends_and_goes_on(up: Up) -> None:
     _kill(up, "-m liveboard pipeline", "pipeline starts again in 1 s: killed by SIGKILL")
     _kill(up, "SparkSubmit", "pipeline starts again in . s.*: .*Spark")
     _kill(up, "kafka.Kafka", "broker starts again in 1 s: The broker was killed by SIGKILL")
-    _kill(up, "-m liveboard serve", "serve starts again in 1 s: killed by SIGKILL")
+    up.find("-m liveboard serve").kill()
+    up.until(lambda: "serve starts again in 1 s: killed by SIGKILL" in up.said())
     _the_server_answers(up)
 
     heading, *rows = up.run("tail", "final_ui", "--limit", "3").splitlines()
@@ -182,7 +187,7 @@ def test_up_grows_heals_ends_and_goes_on(up: Up) -> None:
 
 def _the_server_answers(up: Up) -> None:
     """The commands that ask the server, which find it and its key by themselves."""
-    up.until(lambda: "final_ui" in up.run("tables"))
+    up.until(lambda: "final_ui" in up.try_to_run("tables").stdout)
     assert {line.split()[0] for line in up.run("tables").splitlines()} == {
         *TABLES,
         "control_raw",
