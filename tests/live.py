@@ -205,9 +205,9 @@ class Client:
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, bootstrap: str, limits: Limits | None = None, port: int = 0, max_rows: int = 0) -> None:
-        settings = ServerSettings(port=port, psk=Secret(KEY), max_rows=max_rows)
-        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, "liveboard-control", limits)
+    def __init__(self, bootstrap: str, limits: Limits | None = None, port: int = 0, **settings: Any) -> None:
+        server = ServerSettings(port=port, psk=Secret(KEY), **settings)
+        self.server = LiveServer(server, {"bootstrap.servers": bootstrap}, "liveboard-control", limits)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()

@@ -139,7 +139,7 @@ class ServerSettings:
     host: values.FilledText = "127.0.0.1"
     port: values.Port = 8080
     psk: values.SecretText = values.NO_SECRET
-    max_rows: Annotated[int, values.integer(0, 1_000_000_000)] = 0
+    max_rows: values.MaxRows = field(default_factory=values.RowCaps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -79,6 +79,18 @@ class Duration:
             if found and found[2] in names:
                 return cls(round(float(found[1]) * unit * 1000) / 1000)
         raise ValueError(f"not a duration: {text}")
+
+
+@dataclass(frozen=True)
+class RowCaps:
+    """How many rows are kept of a table; 0 keeps all."""
+
+    default: int = 0
+    tables: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, table: str) -> int:
+        """The cap of one table."""
+        return self.tables.get(table, self.default)
 
 
 @dataclass(frozen=True)
@@ -217,6 +229,18 @@ def _merge_conf(old: object, new: Mapping[str, object]) -> object:
     return _flat(old) | _flat(new) if isinstance(old, dict) else new
 
 
+def _row_caps(value: object) -> RowCaps:
+    if not isinstance(value, dict):
+        return RowCaps(_ROWS.read(value))
+    tables = {name: _ROWS.read(rows) for name, rows in value.items()}
+    return RowCaps(tables.pop("default", 0), MappingProxyType(tables))
+
+
+def _row_caps_from_text(text: str) -> object:
+    return parse_toml(text, "LIVEBOARD_SERVER_MAX_ROWS") if "=" in text else _ROWS.from_text(text)
+
+
+_ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
 
@@ -245,6 +269,10 @@ TOPIC = Spec(
     _text_where(_is_topic),
 )
 Topic = Annotated[str, TOPIC]
+MaxRows = Annotated[
+    RowCaps,
+    Spec("a whole number, or a table of them by table name", _row_caps, from_text=_row_caps_from_text),
+]
 SparkConf = Annotated[
     Mapping[str, str],
     Spec(

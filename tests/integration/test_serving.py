@@ -26,6 +26,7 @@ from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
 from websockets.exceptions import ConnectionClosed, InvalidState
 
 from liveboard.config import Secret, ServerSettings
+from liveboard.config_values import RowCaps
 from liveboard.contract import frames
 from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.contract.schema import TS, Column
@@ -547,7 +548,7 @@ def test_a_pipeline_that_has_said_nothing_for_long_is_stale_until_it_says_someth
 
 
 def test_max_rows_keeps_the_newest(board: Board) -> None:
-    with serving(board.bootstrap, max_rows=5) as running:
+    with serving(board.bootstrap, max_rows=RowCaps(1, {"users_ui": 5})) as running:
         running.bound(str(board.live))
         with running.client() as client:
             client.subscribe(1)

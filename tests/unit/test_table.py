@@ -11,14 +11,18 @@ from liveboard.contract.schema import TS, Column
 from liveboard.serving.table import Table, in_order
 
 COLUMNS = (Column("n", "bigint"), TS)
-KEYS = st.integers(0, 30).map(lambda n: b"0-%d" % n)
 
 
 def row(number: int, second: int = 0) -> bytes:
     return b'[%d,"2026-01-31T09:30:%02d.000000Z"]' % (number, second)
 
 
-CHANGES = st.lists(st.tuples(KEYS, st.one_of(st.none(), st.integers(0, 3).map(row))), max_size=20)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 30), st.one_of(st.none(), st.integers(0, 3))).map(
+        lambda change: (b"0-%d" % change[0], None if change[1] is None else row(change[1], change[0] % 4))
+    ),
+    max_size=20,
+)
 
 
 @given(st.lists(CHANGES, max_size=8), st.integers(0, 30), st.integers(1, 10))
@@ -27,23 +31,20 @@ def test_windows_and_changes_are_those_of_a_dictionary(
 ) -> None:
     table, model = Table("t", "g1", COLUMNS), dict[bytes, bytes]()
     for batch in batches:
-        positions = {
-            key: position for position in range(table.end) if (found := table.row(position)) for key in found[:1]
-        }
-        before = dict(model)
+        before = [table.row(position) for position in range(table.end)]
         for key, value in batch:
             if value is None:
                 model.pop(key, None)
             else:
                 model[key] = value
         applied = table.apply(batch)
-        rows = list(model.items())
+        rows = sorted(model.items(), key=lambda item: (item[1][-24:], len(item[0]), item[0]))
         assert len(table) == len(rows)
         window = rows[at : at + size]
         assert table.window(at, size) == ([key for key, _ in window], [value for _, value in window])
-        for key, position in positions.items():
-            touched = before.get(key) != model.get(key)
-            assert not touched or applied.before[position] == (key, before[key])
+        before += [None] * (table.end - len(before))
+        for position, row_before in enumerate(before):
+            assert applied.before.get(position, table.row(position)) == row_before
         for index, (key, value) in enumerate(rows):
             position = table.position_at(index)
             assert table.row(position) == (key, value)
@@ -76,6 +77,17 @@ def test_b7_the_order_of_any_rows_is_that_of_time_and_key(rows: dict[bytes, tupl
     capped = Table.in_order("t", "g1", COLUMNS, dict(gathered), max_rows=2)
     assert capped.window(0, 1_000)[0] == ordered[-2:]
     assert capped.evicted == max(0, len(rows) - 2)
+
+
+def test_b7_rows_that_overtake_each_other_are_put_in_order_and_a_very_late_one_is_appended() -> None:
+    with patch("liveboard.serving.table.LATE_BY_ROWS", 2):
+        table = Table("t", "g1", COLUMNS, {b"0-0": row(0, 0)})
+        table.apply([(b"1-0", row(1, 2)), (b"0-2", row(2, 1)), (b"0-3", row(3, 3)), (b"0-4", row(4, 3))])
+        assert table.window(0, 10)[0] == [b"0-0", b"0-2", b"1-0", b"0-3", b"0-4"]
+        table.apply([(b"1-1", row(5, 3)), (b"1-2", row(6, 2))])
+        assert table.window(0, 10)[0] == [b"0-0", b"0-2", b"1-0", b"0-3", b"0-4", b"1-1", b"1-2"]
+        table.apply([(b"0-3", row(7, 3)), (b"1-2", None), (b"0-1", row(8, 3))])
+        assert table.window(0, 10)[0] == [b"0-0", b"0-2", b"1-0", b"0-3", b"0-4", b"1-1", b"0-1"]
 
 
 @given(st.integers(1, 300), st.lists(st.integers(1, 100), max_size=10))

@@ -15,6 +15,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from liveboard.config_values import RowCaps
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
 from liveboard.contract.schema import Column
@@ -111,7 +112,7 @@ class Feed:
         client_config: Mapping[str, str],
         catalogue: Catalogue,
         loop: asyncio.AbstractEventLoop,
-        max_rows: int = 0,
+        max_rows: RowCaps | None = None,
     ) -> None:
         self.problems: dict[str, str] = {}
         """What is refused, by topic, for as long as it is."""
@@ -122,7 +123,7 @@ class Feed:
         self._admin = AdminClient({**client_config, "log_level": 0})
         self._catalogue = catalogue
         self.loop = loop
-        self._max_rows = max_rows
+        self._max_rows = max_rows or RowCaps()
         self._config: dict[str, Any] = {
             **client_config,
             "group.id": "liveboard-server",  # librdkafka wants one, and does not use it
@@ -201,7 +202,7 @@ class Feed:
         self._ask_ends()
         for changelog in self._changelogs.values():
             if not changelog.is_loaded and changelog.is_read:
-                self._in_loop(self._catalogue.loaded, changelog.load(self._max_rows))
+                self._in_loop(self._catalogue.loaded, changelog.load(self._max_rows.of(changelog.name)))
         if self._status is not None and self._status_end is not None and self._status_position >= self._status_end:
             value, self._status = self._status, None
             self._status_changed(consumer, value)

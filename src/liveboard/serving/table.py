@@ -1,14 +1,14 @@
 """A live table in memory: the changelog's bytes, in the table's own order, found by key.
 
 **The order of rows.** A changelog keeps the last record of a key, so what is read of it at the start comes in the order
-of each row's last change, and what a build writes comes key by key; neither is the order of arrival. So the rows that
-are read before a table is first shown are put in the order of (ts, length of the key, key), which for the rows of one
-source partition is the order of arrival. Rows that come later are appended in the order of the changelog. A row never
-moves, whatever becomes of its values.
+of each row's last change, and what a build writes comes key by key; neither is the order of arrival. So rows are in the
+order of (ts, length of the key, key), which for the rows of one source partition is the order of arrival: those that
+are read before a table is first shown, and those that come later, which overtake each other on their way through Spark
+by a few milliseconds. So all replicas have the same order, before and after a restart. What becomes of a row's values
+never moves it.
 
-Known limit: a row that arrives late, with a `ts` before rows that are shown already, is appended by the replicas that
-are running and put in its place by one that starts afterwards, and changelogs do not say any more which of the two it
-was. Replicas then agree on the rows of a table but not on the place of such a row, until they are restarted.
+Known limit: a row that comes after LATE_BY_ROWS rows with a later `ts` is appended by the replicas that are running,
+for it would move too many, and put in its place by one that starts afterwards.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ Change = tuple[bytes, bytes | None]
 Row = tuple[bytes, bytes]
 """A row's key and its value, a JSON array."""
 
+LATE_BY_ROWS = 1_000
 _TS_BYTES = len('"2026-01-31T09:30:00.000000Z"]')
 _SORT_SLICE = 10_000
 # Oldest rows go in steps of this fraction of the cap, since every step moves all rows of all windows.
@@ -123,6 +124,8 @@ class Table:
                 rows.append(row)
                 before[at] = None
                 self.updates += 1
+                if at > base and self.has_ts and not _is_before(rows[-2], row):
+                    self._settle(before)
             elif (old := rows[at - base]) != row:
                 assert old is not None
                 before.setdefault(at, (key, old))
@@ -163,6 +166,31 @@ class Table:
         holes = self._holes
         skipped = bisect_right(range(len(holes)), position, key=lambda i: holes[i] - i) if holes else 0
         return min(position + skipped, self.end)
+
+    def _settle(self, before: dict[int, Row | None]) -> None:
+        """Brings the last row to its place among those that came shortly before it."""
+        keys, rows = self._keys, self._rows
+        newest = self.row(self.end - 1)
+        assert newest is not None
+        ordinal = _ordinal(*newest)
+        places = [len(rows) - 1]
+        for at in range(len(rows) - 2, -1, -1):
+            row = self.row(self._base + at)
+            if row is None:
+                continue
+            if _ordinal(*row) < ordinal:
+                break
+            if len(places) > LATE_BY_ROWS:
+                return
+            places.append(at)
+        for to, at in itertools.pairwise(places):
+            moved = self.row(self._base + at)
+            assert moved is not None
+            before.setdefault(self._base + at, moved)
+            keys[to], rows[to] = moved
+            self._positions[moved[0]] = self._base + to
+        keys[places[-1]], rows[places[-1]] = newest
+        self._positions[newest[0]] = self._base + places[-1]
 
     def _remove(self, key: bytes, position: int, applied: Applied) -> None:
         at = position - self._base
@@ -238,8 +266,17 @@ def _are_in_order(keys: Sequence[bytes], values: Sequence[bytes]) -> bool:
     return True
 
 
+def _is_before(row: bytes | None, other: bytes) -> bool:
+    return row is not None and row[-_TS_BYTES:] < other[-_TS_BYTES:]
+
+
+def _ordinal(key: bytes, row: bytes) -> tuple[bytes, int, bytes]:
+    """What the order is made of."""
+    return row[-_TS_BYTES:], len(key), key
+
+
 def _ordinals(keys: Sequence[bytes], values: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Slices of what the order is made of."""
+    """The same in slices, and as texts that compare alike."""
     for at in range(0, len(keys), _SORT_SLICE):
         some = slice(at, at + _SORT_SLICE)
         lengths = {length: length.to_bytes(4) for length in set(map(len, keys[some]))}
