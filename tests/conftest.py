@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def checkpoint(tmp_path: Path) -> Path:
     """An empty directory for a generation's checkpoints."""
     return tmp_path / "checkpoint"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a directory of a given size."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(size: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
+            pytest.skip("a disk of a given size needs the right to mount one")
+        return place
+
+    yield mount
+    if place.is_mount():
+        subprocess.run(["umount", str(place)], check=True)

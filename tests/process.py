@@ -20,17 +20,17 @@ class Pipeline:
     """A running pipeline with a storage directory of its own."""
 
     def __init__(self, bootstrap: str, board: Board, directory: Path, **environment: str) -> None:
-        self.storage = directory / "storage"
         self._log = directory / "pipeline.out"
         self._log.touch()
         self.environment = {
             **os.environ,
             "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-            "LIVEBOARD_STORAGE_DIR": str(self.storage),
+            "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
             "LIVEBOARD_BOARD": _toml(board),
             **environment,
         }
+        self.storage = Path(self.environment["LIVEBOARD_STORAGE_DIR"])
         self.start()
 
     def start(self) -> None:

@@ -152,13 +152,19 @@ class Swapping:
             before = now
 
     @contextmanager
-    def load(self, number: int, events: int = 100) -> Iterator[None]:
-        """So many events, about five times a second, for the topics of a wiring."""
+    def load(self, number: int, rate: int) -> Iterator[None]:
+        """So many events per second for the topics of a wiring: each round produces all that are due by then."""
         stopping = threading.Event()
+        random = Random(number)
+        start = time.monotonic()
 
         def run() -> None:
-            while not stopping.wait(0.2):
-                self.fill(number, events)
+            with closing(self.bench(wiring(number), "g0")) as bench:
+                produced = 0
+                while not stopping.wait(0.02):
+                    due = int((time.monotonic() - start) * rate)
+                    bench.produce(_event(random, number, keys=5_000) for _ in range(due - produced))
+                    produced = due
 
         thread = threading.Thread(target=run)
         thread.start()

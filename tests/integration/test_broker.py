@@ -40,23 +40,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield broker
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a directory of a given size."""
-    place = tmp_path / "disk"
-    place.mkdir()
-
-    def mount(size: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
-            pytest.skip("a disk of a given size needs the right to mount one")
-        return place
-
-    yield mount
-    if place.is_mount():
-        subprocess.run(["umount", str(place)], check=True)
-
-
 def until(condition: Callable[[], object], seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while not condition():

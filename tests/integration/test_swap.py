@@ -170,7 +170,7 @@ def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None
         board.fill(1, 200_000)
         board.start()
         first = board.wait_until_live(wiring(0))
-        with board.load(0), board.load(1):
+        with board.load(0, 1_000), board.load(1, 1_000):
             board.ask(wiring(1))
             building = board.wait_for(lambda status: any(r.progress for r in status.generations.values()))
             assert building.live == first

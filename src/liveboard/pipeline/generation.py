@@ -16,6 +16,7 @@ from liveboard.errors import LiveboardError
 from liveboard.pipeline.queries import TOMBSTONES, Plan, Trigger, prepare
 
 QUERIES = ("raw", "join")
+_MAX_WORDS = 500
 _PREPARING = ThreadPoolExecutor(len(QUERIES), "prepare")
 
 
@@ -102,6 +103,16 @@ class Generation:
 
 
 def one_line(error: PySparkException) -> str:
-    """The innermost useful sentence of a Spark error, without plan and stack."""
-    text = str(error).split("\n=== Streaming Query ===")[0]
-    return " ".join(text.split())[:500]
+    """What a Spark error says and what was at the bottom of it, without plan and stack."""
+    text = " ".join(str(error).split("\n=== Streaming Query ===")[0].split())[:_MAX_WORDS]
+    bottom = _bottom(error)[:_MAX_WORDS]
+    return text if bottom in text else f"{text} ({bottom})"
+
+
+def _bottom(error: Exception) -> str:
+    while cause := getattr(error, "_cause", None):
+        error = cause
+    # What failed in a task comes as a text, with all its causes.
+    lines = str(error).split("\n")
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ").strip() if causes else lines[0].strip()

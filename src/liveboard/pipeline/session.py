@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -101,7 +102,9 @@ def create(settings: SparkSettings, directory: Path) -> SparkSession:
     conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
     builder = SparkSession.builder.appName("liveboard").master(_master(settings.master))
     with _output_to(directory / "spark.out"):
-        return builder.config(map=conf).getOrCreate()
+        session = builder.config(map=conf).getOrCreate()
+    _load_rocksdb(session)
+    return session
 
 
 def end(session: SparkSession) -> None:
@@ -132,6 +135,17 @@ def check_slots(session: SparkSession, slots: int) -> None:
                 "topics fewer partitions, or control.retire_after less time"
             )
         time.sleep(0.5)
+
+
+def _load_rocksdb(session: SparkSession) -> None:
+    """Loads the native library now: Spark would try only once, and a disk that is full at that moment can be mended."""
+    streaming = getattr(session.sparkContext._jvm, "org.apache.spark.sql.execution.streaming")
+    try:
+        streaming.state.RocksDBLoader.loadLibrary()
+    except Py4JJavaError as error:
+        raise LiveboardError(
+            f"spark: expected RocksDB's library to be loaded, found {error.java_exception.getMessage()}"
+        ) from None
 
 
 def _master(master: str) -> str:
