@@ -259,7 +259,7 @@ def test_deltas_lead_to_what_a_fresh_snapshot_shows_and_two_clients_see_the_same
                 else:
                     model[key] = row
             board.write(str(board.live), changes)
-            rows = [(key, tuple(row)) for key, row in model.items()]
+            rows = [(key, tuple(row)) for key, row in sorted(model.items(), key=lambda item: item[1][-1])]
             for id, options in enumerate(asked):
                 query = {part: options.get(part) for part in ("sort", "filter", "search")}
                 found = oracle.queried(rows, USERS, **query)
@@ -406,6 +406,23 @@ def test_b7_after_a_restart_rows_are_in_the_order_of_arrival(board: Board, runni
         with restarted.client() as client:
             client.subscribe(1)
             assert client.rows[1] == seen
+
+
+def test_b7_replicas_that_started_at_different_times_have_the_same_order(board: Board, running: Running) -> None:
+    """Rows overtake each other by a little on their way, and windows of any place follow."""
+    with running.client() as viewer:
+        viewer.subscribe(1)
+        viewer.subscribe(2, offset=11, size=3)
+        for numbers in ([12, 10], [11], [17, 14, 16], [13, 15, 19, 18]):
+            board.write(str(board.live), users(*numbers))
+        viewer.until(lambda: len(viewer.rows[1]) == 20 and len(viewer.rows[2]) == 3)
+        viewer.until(lambda: [key for key, _ in viewer.rows[1]] == [f"0-{n}" for n in range(20)])
+        viewer.until(lambda: [key for key, _ in viewer.rows[2]] == ["0-11", "0-12", "0-13"])
+        with serving(board.bootstrap) as other:
+            other.bound(str(board.live))
+            with other.client() as client:
+                client.subscribe(1)
+                assert client.rows[1] == viewer.rows[1]
 
 
 def test_clients_of_a_server_that_stops_are_told_to_come_back(board: Board) -> None:
