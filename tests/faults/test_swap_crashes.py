@@ -108,7 +108,7 @@ def test_killed_after_a_failed_build(tmp_path: Path) -> None:
         obstacle = board.pipeline.storage / "pipeline" / "g2"
         obstacle.write_text("in the way")
         place = board.ask(wiring(1))
-        board.wait_for(_has(State.FAILED))
+        board.wait_for(lambda _: any(map(_has(State.FAILED), board.history())))
         _restart(board)
         obstacle.unlink()
         board.wait_for(lambda status: list(status.generations) == [first] and status.phase == "live")
