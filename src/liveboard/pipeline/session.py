@@ -156,9 +156,9 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     log_config = directory / "spark-log4j2.properties"
     log_config.write_text(_LOG_CONFIG.format(file=directory / "spark.log"))
     java_options = [f"-Dlog4j2.configurationFile={log_config.as_uri()}", f'"-Djava.io.tmpdir={scratch}"']
-    # G1 is for heaps far larger than this one: the state is in RocksDB, outside of it. In one run of three builds each,
-    # this took a sixth less processor time and left 300 MB less resident.
-    java_options.append("-XX:+UseParallelGC")
+    # The other collectors are for heaps far larger than this one: the state is in RocksDB, outside of it. Builds take
+    # the same time with this one and leave 150 MB less resident than with the parallel one, 450 MB less than with G1.
+    java_options.append("-XX:+UseSerialGC")
     # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
     java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     if archive().exists():
