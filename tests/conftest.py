@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from pyspark.sql import SparkSession
+from secured import SecuredBroker
 
 from liveboard.config import SparkSettings
+from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.pipeline import session
 
@@ -30,6 +32,15 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a running broker."""
     with Broker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    """A running broker that asks who one is and what one may do."""
+    with SecuredBroker(tmp_path_factory.mktemp("secured")) as running:
+        running.grant_all(["users", "accounts"], "liveboard-control")
+        Admin({"bootstrap.servers": running.bootstrap_servers}).create(["users", "accounts"], partitions=2)
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,10 @@ NOT_A_KEY = {
 
 @dataclass(frozen=True, kw_only=True)
 class SaslSettings:
-    """How to log in to Kafka; SASL_NEEDS says what each mechanism cannot do without."""
+    """How to log in to Kafka; SASL_NEEDS says what each mechanism cannot do without.
+
+    `ca_file` is for the token endpoint; without it the system's authorities are trusted.
+    """
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
     username: values.Text = ""
@@ -93,6 +96,8 @@ class SaslSettings:
     client_id: values.Text = ""
     client_secret: values.SecretText = values.NO_SECRET
     scope: values.Text = ""
+    # not that of [kafka.ssl]: a cluster with an authority of its own often trusts a public identity provider
+    ca_file: values.Text = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,11 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import confluent_kafka
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +16,13 @@ from liveboard.kafka import security
 SERVER = "broker:9092"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 ESCAPES = {"n": "\n", "r": "\r"}
-PRIVATE_KEY = "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n"
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def key_text(form: PrivateFormat = PrivateFormat.PKCS8, password: str = "") -> str:
+    encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
+    return KEY.private_bytes(Encoding.PEM, form, encryption).decode()
+
 
 OAUTH = SaslSettings(
     mechanism="OAUTHBEARER",
@@ -33,7 +42,7 @@ def jaas_options(text: str) -> dict[str, str]:
     module, flag, rest = text.split(" ", 2)
     assert module.startswith("org.apache.kafka.common.security.")
     assert flag == "required"
-    option = re.compile(r'(\w+)="((?:[^"\\\n\r]|\\.)*)"([ ;])')
+    option = re.compile(r'([\w.]+)="((?:[^"\\\n\r]|\\.)*)"([ ;])')
     options: dict[str, str] = {}
     at, end = 0, ""
     while end != ";":
@@ -47,7 +56,7 @@ def jaas_options(text: str) -> dict[str, str]:
 
 @pytest.fixture
 def ssl(tmp_path: Path) -> SslSettings:
-    for name, text in (("ca", CERTIFICATE), ("cert", CERTIFICATE), ("key", PRIVATE_KEY)):
+    for name, text in (("ca", CERTIFICATE), ("cert", CERTIFICATE), ("key", key_text(password="kpw"))):
         (tmp_path / f"{name}.pem").write_text(text)
     return SslSettings(
         ca_file=str(tmp_path / "ca.pem"),
@@ -82,8 +91,7 @@ def test_ssl_for_java_holds_the_content_of_files(ssl: SslSettings) -> None:
         "ssl.truststore.certificates": CERTIFICATE,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": CERTIFICATE,
-        "ssl.keystore.key": PRIVATE_KEY,
-        "ssl.key.password": "kpw",
+        "ssl.keystore.key": key_text(),
     }
 
 
@@ -103,11 +111,29 @@ def test_a_pem_file_that_is_missing_or_is_another(ssl: SslSettings, tmp_path: Pa
 
     assert "kafka.ssl.ca_file: expected a PEM file, found /no/such: No such file" in message(ca_file="/no/such")
     assert '"BEGIN CERTIFICATE", found none in' in message(ca_file=ssl.key_file)
-    old = tmp_path / "old.pem"
-    old.write_text(PRIVATE_KEY.replace("PRIVATE", "RSA PRIVATE"))
-    refused = message(cert_file=ssl.cert_file, key_file=str(old))
-    assert "kafka.ssl.key_file" in refused
-    assert "openssl pkcs8 -topk8" in refused
+    assert "kafka.ssl.key_file: expected a PEM file with a private key, found none in" in message(
+        cert_file=ssl.cert_file, key_file=ssl.ca_file
+    )
+
+
+def test_java_gets_every_kind_of_key_in_the_one_form_that_it_reads(ssl: SslSettings, tmp_path: Path) -> None:
+    def read(text: str, password: str) -> str:
+        Path(ssl.key_file).write_text(text)
+        changed = replace(ssl, key_password=Secret(password))
+        return security.java(KafkaSettings(security_protocol="SSL", ssl=changed), SERVER)["ssl.keystore.key"]
+
+    assert read(key_text(), "") == key_text()
+    assert read(key_text(PrivateFormat.TraditionalOpenSSL), "") == key_text()
+    assert read(key_text(PrivateFormat.TraditionalOpenSSL, "kpw"), "kpw") == key_text()
+    for text, password, expected in [
+        (key_text(password="kpw"), "", "kafka.ssl.key_password: expected the password of the encrypted key"),
+        (key_text(password="kpw"), "wrong-one", "private key of the password kafka.ssl.key_password, found none"),
+        (key_text(), "kpw", "kafka.ssl.key_password: expected no password, since the key is not encrypted"),
+    ]:
+        with pytest.raises(LiveboardError, match=expected) as caught:
+            read(text, password)
+        assert "kpw" not in str(caught.value)
+        assert "wrong-one" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +178,21 @@ def test_login_with_a_token_endpoint() -> None:
     assert options == {"clientId": "me", "clientSecret": "s3cret", "scope": "kafka"}
     handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
     assert java == {**shared, "sasl.login.callback.handler.class": handler}
+    allowed = {"org.apache.kafka.sasl.oauthbearer.allowed.urls": "https://idp/token"}
+    assert security.java_system_properties(kafka) == allowed
+    assert security.java_system_properties(replace(kafka, security_protocol="SSL")) == {}
+
+
+def test_a_token_endpoint_with_an_authority_of_its_own(ssl: SslSettings) -> None:
+    kafka = KafkaSettings(security_protocol="SASL_SSL", sasl=replace(OAUTH, ca_file=ssl.ca_file))
+    client, java = security.librdkafka(kafka, SERVER), security.java(kafka, SERVER)
+    assert client["https.ca.location"] == ssl.ca_file
+    options = jaas_options(java["sasl.jaas.config"])
+    assert options["ssl.truststore.type"] == "PEM"
+    assert options["ssl.truststore.certificates"] == CERTIFICATE
+    # Brokers are not trusted by it.
+    assert "ssl.ca.location" not in client
+    assert "ssl.truststore.certificates" not in java
 
 
 @given(st.text(min_size=1), st.text(alphabet="a\"\\\n\r;=' ", min_size=1))

@@ -12,9 +12,9 @@ from liveboard.errors import LiveboardError
 
 _BATCH = 10_000
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
+# Not GROUP_AUTHORIZATION_FAILED: librdkafka looks for the coordinator of the group even where it does not use it.
 REFUSED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._FATAL,
 )

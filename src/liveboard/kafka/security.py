@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from liveboard.config import KafkaSettings, SaslSettings
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+
+from liveboard.config import KafkaSettings, SaslSettings, SslSettings
 from liveboard.errors import LiveboardError
 
 _MODULES = "org.apache.kafka.common.security"
@@ -35,6 +38,7 @@ def librdkafka(kafka: KafkaSettings, bootstrap: str) -> dict[str, str]:
                 "sasl.oauthbearer.client.id": kafka.sasl.client_id,
                 "sasl.oauthbearer.client.secret": kafka.sasl.client_secret.reveal(),
                 "sasl.oauthbearer.scope": kafka.sasl.scope,
+                "https.ca.location": kafka.sasl.ca_file,
             }
         else:
             conf |= {"sasl.username": kafka.sasl.username, "sasl.password": kafka.sasl.password.reveal()}
@@ -50,14 +54,13 @@ def java(kafka: KafkaSettings, bootstrap: str) -> dict[str, str]:
     if _uses_ssl(kafka) and kafka.ssl.ca_file:
         conf |= {
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.certificates": _pem("ca_file", kafka.ssl.ca_file, "CERTIFICATE"),
+            "ssl.truststore.certificates": _certificates("ssl.ca_file", kafka.ssl.ca_file),
         }
     if _uses_ssl(kafka) and kafka.ssl.cert_file:
         conf |= {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": _pem("cert_file", kafka.ssl.cert_file, "CERTIFICATE"),
-            "ssl.keystore.key": _pem("key_file", kafka.ssl.key_file, "PRIVATE KEY", "ENCRYPTED PRIVATE KEY"),
-            "ssl.key.password": kafka.ssl.key_password.reveal(),
+            "ssl.keystore.certificate.chain": _certificates("ssl.cert_file", kafka.ssl.cert_file),
+            "ssl.keystore.key": _private_key(kafka.ssl),
         }
     if kafka.sasl and _uses_sasl(kafka):
         conf |= {"sasl.mechanism": kafka.sasl.mechanism, "sasl.jaas.config": _jaas(kafka.sasl)}
@@ -67,6 +70,12 @@ def java(kafka: KafkaSettings, bootstrap: str) -> dict[str, str]:
                 "sasl.oauthbearer.token.endpoint.url": kafka.sasl.token_endpoint_url,
             }
     return _given(conf)
+
+
+def java_system_properties(kafka: KafkaSettings) -> dict[str, str]:
+    """What must be set in every Java process that connects: since 4.0 Kafka asks no token endpoint without it."""
+    endpoint = kafka.sasl.token_endpoint_url if kafka.sasl and _uses_sasl(kafka) else ""
+    return _given({"org.apache.kafka.sasl.oauthbearer.allowed.urls": endpoint})
 
 
 def _uses_ssl(kafka: KafkaSettings) -> bool:
@@ -88,6 +97,10 @@ def _jaas(sasl: SaslSettings) -> str:
             "clientSecret": sasl.client_secret.reveal(),
             "scope": sasl.scope,
         }
+        if sasl.ca_file:
+            # Java's client takes these for the token endpoint from here, and not from the properties around it.
+            authorities = _certificates("sasl.ca_file", sasl.ca_file)
+            options |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
     else:
         options = {"username": sasl.username, "password": sasl.password.reveal()}
     words = [f'{name}="{_escaped(value)}"' for name, value in _given(options).items()]
@@ -101,15 +114,32 @@ def _escaped(value: str) -> str:
     return value
 
 
-def _pem(key: str, file: str, *kinds: str) -> str:
+def _private_key(ssl: SslSettings) -> str:
+    """The key as Java wants it. Java 17 cannot decrypt what OpenSSL encrypts, nor read the older forms of keys."""
+    password = ssl.key_password.reveal().encode() or None
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        key = load_pem_private_key(_content("ssl.key_file", ssl.key_file).encode(), password)
+    except TypeError:
+        expected = "no password, since the key is not encrypted" if password else "the password of the encrypted key"
+        raise LiveboardError(f"kafka.ssl.key_password: expected {expected} in {ssl.key_file}") from None
+    except (ValueError, UnsupportedAlgorithm):
+        other = " of the password kafka.ssl.key_password" if password else ""
+        raise LiveboardError(
+            f"kafka.ssl.key_file: expected a PEM file with a private key{other}, found none in {ssl.key_file}"
+        ) from None
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def _certificates(key: str, file: str) -> str:
+    text = _content(key, file)
+    if "-----BEGIN CERTIFICATE-----" not in text:
+        raise LiveboardError(f'kafka.{key}: expected a PEM file with "BEGIN CERTIFICATE", found none in {file}')
+    return text
+
+
+def _content(key: str, file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a text"
-        raise LiveboardError(f"kafka.ssl.{key}: expected a PEM file, found {file}: {reason}") from None
-    if not any(f"-----BEGIN {kind}-----" in text for kind in kinds):
-        # often a key in the older "RSA PRIVATE KEY" form, which Java refuses without saying why
-        hint = "; `openssl pkcs8 -topk8` converts older keys" if key == "key_file" else ""
-        expected = " or ".join(f'"BEGIN {kind}"' for kind in kinds)
-        raise LiveboardError(f"kafka.ssl.{key}: expected a PEM file with {expected}, found none in {file}{hint}")
-    return text
+        raise LiveboardError(f"kafka.{key}: expected a PEM file, found {file}: {reason}") from None

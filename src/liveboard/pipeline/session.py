@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from liveboard import libraries
@@ -28,6 +30,7 @@ _END_TIMEOUT_S = 60.0
 # One per core of a small machine. A generation keeps the number that it began with.
 SHUFFLE_PARTITIONS = 2
 
+_SECRET = "secret|password|token|credential|access[.]?key|jaas|keystore|truststore"
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,6 +56,10 @@ _CONF = {
     # Every checkpoint is a whole one; older ones only take disk.
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.driver.memory": "1g",
+    # Plans, which are in the log and the UI, show the options of sources and sinks; Spark's own patterns let the Kafka
+    # login and the client's key pass.
+    "spark.redaction.regex": f"(?i){_SECRET}",
+    "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET}",
 }
 
 _LOG_CONFIG = """\
@@ -86,8 +93,10 @@ def shuffle_partitions(settings: SparkSettings) -> int:
     return int(settings.conf.get("spark.sql.shuffle.partitions", SHUFFLE_PARTITIONS))
 
 
-def create(settings: SparkSettings, directory: Path) -> SparkSession:
-    """A running session; logs and scratch files are under `directory`."""
+def create(
+    settings: SparkSettings, directory: Path, system_properties: Mapping[str, str] = MappingProxyType({})
+) -> SparkSession:
+    """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
     os.environ["JAVA_HOME"] = str(find_java().home)
     # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -97,14 +106,28 @@ def create(settings: SparkSettings, directory: Path) -> SparkSession:
     conf: dict[str, bool | float | int | str | None] = {
         **_CONF,
         **_directories(directory, scratch),
+        "spark.executor.defaultJavaOptions": " ".join(
+            f'"-D{name}={value}"' for name, value in system_properties.items()
+        ),
         **settings.conf,
     }
     conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
     builder = SparkSession.builder.appName("liveboard").master(_master(settings.master))
     with _output_to(directory / "spark.out"):
-        session = builder.config(map=conf).getOrCreate()
-    _load_rocksdb(session)
-    return session
+        # The JVM gets these on its command line, which everyone on the machine can read; the rest comes after.
+        public = {"spark.master": _master(settings.master), **conf}
+        seen = [(key, str(value)) for key, value in public.items() if not re.search(_SECRET, key, re.I)]
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(seen))
+        running = builder.config(map=conf).getOrCreate()
+    set_system_properties(running, system_properties)
+    _load_rocksdb(running)
+    return running
+
+
+def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
+    """Sets Java's system properties in the driver, which at a local master is the only process."""
+    for name, value in properties.items():
+        session.sparkContext._jvm.java.lang.System.setProperty(name, value)  # type: ignore[union-attr]
 
 
 def end(session: SparkSession) -> None:
