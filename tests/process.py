@@ -45,6 +45,10 @@ class Pipeline:
                 stderr=log,
             )
 
+    def processes(self) -> list[psutil.Process]:
+        """It and all that it has started."""
+        return [self._process, *self._process.children(recursive=True)]
+
     def said(self) -> str:
         """What it has printed since its start."""
         return self._log.read_bytes()[self._said :].decode()
@@ -63,7 +67,7 @@ class Pipeline:
 
     def kill(self, what: str) -> None:
         """kill -9 of the Python process or of the JVM; both are gone when this returns."""
-        family = [self._process, *self._process.children(recursive=True)]
+        family = self.processes()
         victims = [process for process in family if what in process.name()] or [self._process]
         for victim in victims:
             victim.kill()
@@ -77,7 +81,7 @@ class Pipeline:
 
     def stop(self) -> None:
         """A clean stop that leaves no process behind."""
-        family = [self._process, *self._process.children(recursive=True)]
+        family = self.processes()
         self._process.send_signal(signal.SIGTERM)
         _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
         assert alive == []

@@ -51,6 +51,12 @@ class Swapping:
         """Starts the pipeline for the first time."""
         self.pipeline = self._start()
 
+    def close(self) -> None:
+        """Ends the connections, and leaves no pipeline running."""
+        self.topics.close()
+        if hasattr(self, "pipeline"):
+            self.pipeline.close()
+
     def fill(self, number: int, events: int = 100) -> None:
         """Creates the topics of a wiring if need be and gives them more events."""
         bench = self.bench(wiring(number), "g0")
@@ -191,12 +197,8 @@ def swapping(directory: Path, **environment: str) -> Iterator[Swapping]:
         board = Swapping(broker.bootstrap_servers, directory, **environment)
         for number in range(3):
             board.fill(number)
-        try:
+        with closing(board):
             yield board
-        finally:
-            board.topics.close()
-            if hasattr(board, "pipeline"):
-                board.pipeline.close()
 
 
 assert configured(BOARD) == wiring(0)

@@ -20,8 +20,9 @@ import psutil
 
 from liveboard import java, libraries
 from liveboard.config import Settings
+from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, TOPIC_PREFIX, changelog_topic
 from liveboard.errors import LiveboardError
-from liveboard.kafka import address, security
+from liveboard.kafka import address, security, trouble
 from liveboard.kafka.admin import Admin
 
 _DEADLINE_S = 9.0
@@ -38,6 +39,7 @@ class Kafka(NamedTuple):
 
     partitions: dict[str, int] | None
     text: str
+    admin: Admin | None = None
 
 
 Check = Callable[[Settings, "Future[Kafka]"], str]
@@ -158,7 +160,9 @@ def _free_port(key: str, host: str, port: int) -> str:
 def _ask_kafka(settings: Settings) -> Kafka:
     try:
         servers = address.reachable(address.bootstrap(settings))
-        return Kafka(Admin(security.librdkafka(settings.kafka, servers)).partitions(), servers)
+        security.java(settings.kafka, servers)  # says what is wrong with PEM files
+        admin = Admin(security.librdkafka(settings.kafka, servers))
+        return Kafka(admin.partitions(), servers, admin)
     except LiveboardError as error:
         return Kafka(None, str(error))
 
@@ -189,13 +193,29 @@ def _topics(settings: Settings, kafka: Future[Kafka]) -> str:
         raise LiveboardError("expected topics to look at, found no Kafka; see above")
     known = known or {}
     wanted = [source.topic for source in settings.board.sources.values()]
-    missing = ", ".join(topic for topic in wanted if topic not in known)
+    refused = _refused(_answer(kafka), wanted)
+    missing = ", ".join(topic for topic in wanted if topic not in known and topic not in refused)
     present = ", ".join(f"{topic} (partitions: {known[topic]})" for topic in wanted if topic in known)
     if missing and not settings.kafka.embedded:
         raise LiveboardError(
             f"expected the topics {', '.join(wanted)}, found {present or 'none of them'}; create {missing}"
         )
     return ", ".join(filter(None, [present, missing and f"{missing} to be created by `liveboard up`"]))
+
+
+def _permissions(settings: Settings, kafka: Future[Kafka]) -> str:
+    found = _answer(kafka)
+    if found.admin is None:
+        return "not checked without a Kafka"
+    topics = [source.topic for source in settings.board.sources.values()]
+    if refused := _refused(found, [*topics, settings.control.topic]):
+        raise LiveboardError(trouble.permission(refused, "read"))
+    found.admin.require_permissions([STATUS_TOPIC, CONTROL_CHANGELOG], changelog_topic("g0", CONTROL_TABLE))
+    return f"the topics may be read, and those of {TOPIC_PREFIX}* written"
+
+
+def _refused(kafka: Kafka, topics: list[str]) -> set[str]:
+    return kafka.admin.unreadable(topics) if kafka.admin else set()
 
 
 def _control(settings: Settings, kafka: Future[Kafka]) -> str:
@@ -233,5 +253,6 @@ CHECKS: dict[str, Check] = {
     "Kafka": _kafka,
     "topics": _topics,
     "control topic": _control,
+    "permissions": _permissions,
     "task slots": _slots,
 }

@@ -10,8 +10,11 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPa
 from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, NewTopic, OffsetSpec
 
 from liveboard.errors import LiveboardError
+from liveboard.kafka import trouble
 
 _TIMEOUT_S = 30.0
+# So often a client that gets no answer is asked why.
+_LOOK_S = 2.0
 # Two values of the largest allowed size (8 MiB) in one joined row.
 MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
 _CHANGELOG_CONFIG = {
@@ -21,6 +24,8 @@ _CHANGELOG_CONFIG = {
     "retention.ms": "-1",
 }
 
+_NOT_CONNECTED = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._AUTHENTICATION, KafkaError._SSL)
+_REFUSED_LOGIN = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _NO_LEADER_YET = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 
 Offsets = dict[str, dict[str, int]]
@@ -32,7 +37,16 @@ class Admin:
 
     def __init__(self, client_config: Mapping[str, str]) -> None:
         self._servers = client_config["bootstrap.servers"]
-        self._client = AdminClient({**client_config, "log_level": 0})
+        self._config = client_config
+        self._refusal = ""
+        try:
+            self._client = AdminClient({**client_config, "log_level": 0, "error_cb": self._note})  # type: ignore[dict-item]
+        except KafkaException as error:
+            raise LiveboardError(f"kafka: expected settings that can be used, found: {_text(error)}") from None
+
+    def _note(self, error: KafkaError) -> None:
+        if error.code() in _REFUSED_LOGIN:
+            self._refusal = error.str()
 
     def cluster_id(self) -> str:
         """The id that the cluster was given when it was made."""
@@ -44,31 +58,49 @@ class Admin:
         return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
     def require(self, topics: Iterable[str]) -> dict[str, int]:
-        """The partitions of these topics, or an error that names the missing ones."""
+        """The partitions of these topics, or an error that names those that are missing or may not be seen."""
         known, wanted = self.partitions(), set(topics)
-        if missing := sorted(wanted - known.keys()):
-            raise LiveboardError(f"expected the Kafka topics {missing} at {self._servers}, found no such topics")
+        missing = wanted - known.keys()
+        if hidden := self.unreadable(missing):
+            raise LiveboardError(trouble.permission(hidden))
+        if missing:
+            raise LiveboardError(
+                f"expected the Kafka topics {sorted(missing)} at {self._servers}, found no such topics"
+            )
         return {topic: known[topic] for topic in wanted}
 
     def unreadable(self, topics: Iterable[str]) -> set[str]:
-        """Those of these existing topics that Kafka does not let us read."""
+        """Those of these topics that Kafka does not let us read, whether or not there are such topics."""
+        return self._without(topics, AclOperation.READ)
+
+    def require_permissions(self, changelogs: Iterable[str], new_changelog: str) -> None:
+        """An error unless we may write those of these topics that exist, and may create the new one."""
+        known = self.partitions().keys()
+        if refused := self._without(known & set(changelogs), AclOperation.WRITE):
+            raise LiveboardError(trouble.permission(refused, "write"))
+        if new_changelog not in known:
+            self._wait(self._client.create_topics([NewTopic(new_changelog, 1)], validate_only=True), "create")
+
+    def _without(self, topics: Iterable[str], operation: AclOperation) -> set[str]:
         names = sorted(set(topics))
         if not names:
             return set()
         described = self._client.describe_topics(
             TopicCollection(names), include_authorized_operations=True, request_timeout=_TIMEOUT_S
         )
-        return {name for name, future in described.items() if not self._may_read(name, future)}
+        return {name for name, future in described.items() if not self._may(operation, name, future)}
 
-    def _may_read(self, name: str, future: Any) -> bool:
+    def _may(self, operation: AclOperation, name: str, future: Any) -> bool:
         try:
             allowed = future.result(_TIMEOUT_S).authorized_operations
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return False
-            raise LiveboardError(f"cannot describe Kafka topic {name!r}: {_text(error)}") from error
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return True
+            raise self._failure(error, "describe", name) from error
         # Clusters without access control name no operations, or all.
-        return not allowed or AclOperation.READ in allowed or AclOperation.ALL in allowed
+        return not allowed or operation in allowed or AclOperation.ALL in allowed
 
     def create(self, topics: Iterable[str], partitions: int = 1) -> None:
         """Creates the topics that are not there yet."""
@@ -101,16 +133,22 @@ class Admin:
             except KafkaException as error:
                 # A topic that was made a moment ago has no leader yet.
                 if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
-                    raise LiveboardError(f"cannot read the offsets of topic {place.topic!r}: {_text(error)}") from error
+                    raise self._failure(error, "read", place.topic) from error
                 time.sleep(0.05)
 
     def _metadata(self) -> ClusterMetadata:
-        try:
-            return self._client.list_topics(timeout=_TIMEOUT_S)
-        except KafkaException as error:
-            raise LiveboardError(
-                f"kafka.bootstrap_servers: expected a Kafka broker at {self._servers}, found none: {_text(error)}"
-            ) from error
+        deadline = time.monotonic() + _TIMEOUT_S
+        self._refusal = ""
+        while True:
+            try:
+                return self._client.list_topics(timeout=_LOOK_S)
+            except KafkaException as error:
+                self._client.poll(0)
+                # Brokers come back by themselves; what is found to be wrong with us has to be mended by somebody.
+                if time.monotonic() > deadline:
+                    raise trouble.unavailable(self._config, self._refusal or _text(error)) from error
+                if cause := trouble.find(self._config, self._refusal):
+                    raise trouble.KafkaUnavailable(cause) from error
 
     def _create(self, topics: Iterable[str], new: Callable[[str], NewTopic]) -> None:
         names = sorted(set(topics) - self.partitions().keys())
@@ -128,7 +166,16 @@ class Admin:
             try:
                 future.result(_TIMEOUT_S)
             except KafkaException as error:
-                raise LiveboardError(f"cannot {what} Kafka topic {name!r}: {_text(error)}") from error
+                raise self._failure(error, what, name) from error
+
+    def _failure(self, error: KafkaException, what: str, topic: str) -> LiveboardError:
+        code = error.args[0].code()
+        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return LiveboardError(trouble.permission([topic], what))
+        if code in _NOT_CONNECTED:
+            self._client.poll(0)
+            return trouble.unavailable(self._config, self._refusal or _text(error))
+        return LiveboardError(f"cannot {what} Kafka topic {topic!r}: {_text(error)}")
 
 
 def total(offsets: Mapping[str, Mapping[str, int]]) -> int:

@@ -9,6 +9,7 @@ from msgspec.structs import replace as changed
 
 from liveboard.contract.status import BoardStatus, Request, Wiring
 from liveboard.errors import LiveboardError
+from liveboard.kafka.trouble import KafkaUnavailable
 from liveboard.orchestrator.control import Message
 from liveboard.orchestrator.generations import requested
 
@@ -30,13 +31,15 @@ def heard(
 ) -> tuple[BoardStatus, list[Verdict]]:
     """The document after the messages, which come oldest first, and a verdict on each.
 
-    Of those that `judge` lets pass the newest counts.
+    Of those that `judge` lets pass the newest counts. A KafkaUnavailable is no verdict and goes to the caller.
     """
     verdicts: list[Verdict] = []
     valid: list[tuple[Message, Wiring]] = []
     for message in messages:
         try:
             valid.append((message, judge(message)))
+        except KafkaUnavailable:
+            raise
         except LiveboardError as error:
             verdicts.append(Verdict(message, REJECTED, str(error)))
     for message, _ in valid[:-1]:

@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
 import orjson
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
 from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status
 from liveboard.errors import LiveboardError
+from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin, total
 from liveboard.kafka.reader import ChangelogReader
 from liveboard.orchestrator.hearing import Verdict
 
 _PATIENCE_S = 30.0
 _FLUSH_S = 0.2
+_RETRY_S = 1.0
 
 
 class Record:
     """Reads the record that an earlier orchestrator left, and keeps it."""
 
-    def __init__(self, client_config: Mapping[str, str], admin: Admin, stopping: threading.Event) -> None:
+    def __init__(
+        self, client_config: Mapping[str, str], admin: Admin, log: Callable[[str], None], stopping: threading.Event
+    ) -> None:
         self.kept: BoardStatus | None = None
         """The document that was kept last."""
         self._client_config = client_config
         self._admin = admin
+        self._log = log
         self._stopping = stopping
 
     def __enter__(self) -> Self:
-        self._admin.create_changelogs([STATUS_TOPIC, CONTROL_CHANGELOG])
         # Nothing may get lost or out of order, however long Kafka is away.
         lossless = {"enable.idempotence": "true", "message.timeout.ms": "0"}
-        self._producer = Producer({**self._client_config, **lossless, "linger.ms": "0", "log_level": 0})
+        quiet = {"linger.ms": "0", "log_level": 0, "error_cb": lambda _: None}
+        self._producer = Producer({**self._client_config, **lossless, **quiet})
         return self
 
     def __exit__(
@@ -60,16 +65,30 @@ class Record:
     def keep(self, status: BoardStatus) -> None:
         """Publishes the document; when this returns, every reader will see it, unless everything is stopping."""
         self.kept = status
-        self._producer.produce(STATUS_TOPIC, status.encode(), STATUS_KEY)
-        self._flush()
+        self._send(STATUS_TOPIC, status.encode(), STATUS_KEY)
 
     def keep_verdict(self, verdict: Verdict) -> None:
         """Publishes what became of a control message, as its row of the table control_raw."""
         message = verdict.message
         row = [message.partition, message.offset, message.text, verdict.word, verdict.reason or None, message.ts]
-        self._producer.produce(CONTROL_CHANGELOG, orjson.dumps(row), message.place)
-        self._flush()
+        self._send(CONTROL_CHANGELOG, orjson.dumps(row), message.place.encode())
 
-    def _flush(self) -> None:
+    def _send(self, topic: str, value: bytes, key: bytes) -> None:
+        """Sends it again until Kafka has it: a permission that is taken away may come back."""
+        said = ""
+        while (why := self._refusal(topic, value, key)) and not self._stopping.is_set():
+            if why != said:
+                self._log(f"{why}; trying again")
+            said = why
+            self._stopping.wait(_RETRY_S)
+
+    def _refusal(self, topic: str, value: bytes, key: bytes) -> str:
+        """Sends it, however long Kafka is away, and returns why Kafka did not take it; empty if it did."""
+        reports: list[KafkaError | None] = []
+        self._producer.produce(topic, value, key, on_delivery=lambda error, _: reports.append(error))
         while self._producer.flush(_FLUSH_S) and not self._stopping.is_set():
             pass
+        for error in filter(None, reports):
+            denied = error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            return trouble.permission([topic], "write") if denied else f"cannot write to {topic}: {error.str()}"
+        return ""

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from liveboard.orchestrator.backoff import Backoff
-from liveboard.pipeline.generation import Generation, one_line
+from liveboard.pipeline.generation import Generation, whole
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 
@@ -16,9 +16,12 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 class Running:
     """Generations by name. Those that follow are started again when they die, ever less eagerly."""
 
-    def __init__(self, make: Callable[[str], Generation], log: Callable[[str], None]) -> None:
+    def __init__(
+        self, make: Callable[[str], Generation], log: Callable[[str], None], explain: Callable[[str], str]
+    ) -> None:
         self._make = make
         self._log = log
+        self._explain = explain
         self._generations: dict[str, Generation] = {}
         self._following: set[str] = set()
         self._down: dict[str, str] = {}
@@ -75,13 +78,12 @@ class Running:
 
     def _note_down(self, name: str, why: str) -> None:
         pause = self._backoffs.setdefault(name, Backoff()).failed()
-        self._down[name] = f"{name} starts again in {pause:.0f} s: {why}"
+        self._down[name] = f"{name} starts again in {pause:.0f} s: {self._explain(why)}"
         self._log(self._down[name])
 
 
 def reason(error: Exception) -> str:
-    """What an error of Spark, Kafka or the disk says, in one line."""
+    """What an error of Spark, Kafka or the disk says."""
     if isinstance(error, PySparkException):
-        return one_line(error)
-    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    return " ".join(text.split())[:500]
+        return whole(error)
+    return str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)

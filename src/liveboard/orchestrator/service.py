@@ -8,18 +8,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace as changed
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from liveboard.config import Settings
-from liveboard.contract.names import changelog_topic, generation_id, parse_changelog_topic
+from liveboard.contract.names import (
+    CONTROL_CHANGELOG,
+    STATUS_TOPIC,
+    changelog_topic,
+    generation_id,
+    parse_changelog_topic,
+)
 from liveboard.contract.status import BEAT_S, BoardStatus, GenerationRecord, Phase, Progress, State, Wiring
 from liveboard.contract.tables import table_columns
 from liveboard.errors import LiveboardError
-from liveboard.kafka import security
+from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin, total
+from liveboard.kafka.trouble import KafkaUnavailable
 from liveboard.orchestrator import generations, hearing, leftovers
 from liveboard.orchestrator.backoff import Backoff
 from liveboard.orchestrator.control import ControlTopic, Message, judge
@@ -28,7 +36,7 @@ from liveboard.orchestrator.hearing import Verdict
 from liveboard.orchestrator.record import Record
 from liveboard.orchestrator.running import SPARK_ERRORS, Running, reason
 from liveboard.pipeline import session
-from liveboard.pipeline.generation import Generation
+from liveboard.pipeline.generation import Generation, one_line
 from liveboard.pipeline.queries import Plan
 from liveboard.storage import owned
 
@@ -49,20 +57,42 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
         say(f"[orchestrator] {text}")
 
     client_config = security.librdkafka(settings.kafka, bootstrap)
+    options = security.java(settings.kafka, bootstrap)
     admin = Admin(client_config)
     with (
         owned(settings.storage.dir / "pipeline", "pipeline") as directory,
-        Record(client_config, admin, stopping) as record,
+        Record(client_config, admin, log, stopping) as record,
     ):
+        if not _prepared(admin, settings.control.topic, log, stopping):
+            return
         left = record.newest() or BoardStatus(sources=())
         record.keep(changed(left, sources=tuple(settings.board.sources), phase=Phase.STARTING, message=""))
         log("starting Spark")
         with _last_words(record), _spark(settings, directory) as spark:
-            options = security.java(settings.kafka, bootstrap)
-            orchestrator = Orchestrator(settings, options, admin, spark, record, directory, log, left)
-            admin.create([settings.control.topic])
+            connection = Connection(client_config, options, admin)
+            orchestrator = Orchestrator(settings, connection, spark, record, directory, log, left)
             with ControlTopic(client_config, settings.control.topic, left.control, admin) as control:
                 orchestrator.run(control, stopping)
+
+
+def _prepared(admin: Admin, control_topic: str, log: Log, stopping: threading.Event) -> bool:
+    """Makes the topics that everything else needs, as soon as Kafka lets us; False when `stopping` is set before."""
+    backoff, said = Backoff(), ""
+    own = (STATUS_TOPIC, CONTROL_CHANGELOG)
+    while not stopping.is_set():
+        try:
+            admin.create_changelogs(own)
+            admin.create([control_topic])
+            admin.require_permissions(own, STATUS_TOPIC)
+            if refused := admin.unreadable([*own, control_topic]):
+                raise LiveboardError(trouble.permission(refused, "read"))
+            return True
+        except LiveboardError as error:
+            if str(error) != said:
+                log(f"waiting for Kafka: {error}")
+            said = str(error)
+            stopping.wait(backoff.failed())
+    return False
 
 
 @contextmanager
@@ -81,7 +111,7 @@ def _last_words(record: Record) -> Iterator[None]:
 def _spark(settings: Settings, directory: Path) -> Iterator[SparkSession]:
     """A Spark that is stopped at the end; if it is Spark that ended, says so."""
     try:
-        spark = session.create(settings.spark, directory)
+        spark = session.create(settings.spark, directory, security.java_system_properties(settings.kafka))
         yield spark
         session.end(spark)
     except (Py4JError, ConnectionError) as error:
@@ -91,14 +121,22 @@ def _spark(settings: Settings, directory: Path) -> Iterator[SparkSession]:
         ) from error
 
 
+class Connection(NamedTuple):
+    """Kafka, as both clients see it."""
+
+    client_config: Mapping[str, str]
+    """Of librdkafka."""
+    spark_options: Mapping[str, str]
+    admin: Admin
+
+
 class Orchestrator:
     """Moves the board from wiring to wiring; the document that it keeps in the record is its whole memory."""
 
     def __init__(
         self,
         settings: Settings,
-        kafka_options: Mapping[str, str],
-        admin: Admin,
+        kafka: Connection,
         spark: SparkSession,
         record: Record,
         directory: Path,
@@ -107,13 +145,14 @@ class Orchestrator:
     ) -> None:
         self._settings = settings
         self._board = settings.board
-        self._kafka_options = kafka_options
-        self._admin = admin
+        self._kafka = kafka
+        self._admin = admin = kafka.admin
         self._spark = spark
         self._record = record
         self._directory = directory
         self._log = log
-        self._running = Running(self._generation, log)
+        self._running = Running(self._generation, log, self._explain)
+        self._unheard: list[Message] = []
         self._retry = Backoff()
         self._look_for_topics_at = 0.0
         self._build_started = 0.0
@@ -142,16 +181,24 @@ class Orchestrator:
         self._running.stop()
 
     def _hear(self, messages: Sequence[Message]) -> None:
-        if messages:
-            status, verdicts = hearing.heard(self.status, messages, self._judge)
-            self._tell(verdicts, status)
-            self._keep(status)
+        """Judges the messages; while Kafka does not answer, they wait."""
+        self._unheard += messages
+        if not self._unheard or not self._retry.over:
+            return
+        try:
+            status, verdicts = hearing.heard(self.status, self._unheard, self._judge)
+        except KafkaUnavailable as error:
+            self._retry.failed()
+            return self._log(str(error))
+        self._unheard.clear()
+        self._tell(verdicts, status)
+        self._keep(status)
 
     def _judge(self, message: Message) -> Wiring:
         wiring = judge(message.value, self._board, self._settings.control.topic)
         topics = self._admin.require(wiring.topics.values())
-        if refused := sorted(self._admin.unreadable(topics)):
-            raise LiveboardError(f"expected Kafka topics that may be read, found no permission for {refused}")
+        if refused := self._admin.unreadable(topics):
+            raise LiveboardError(trouble.permission(refused))
         return wiring
 
     def _tell(self, verdicts: Sequence[Verdict], status: BoardStatus) -> None:
@@ -203,13 +250,13 @@ class Orchestrator:
                 self._remove(step.generation)
 
     def _begin(self, goal: Wiring) -> None:
-        """Begins to build the wiring, or says which topics have to be there first."""
-        if missing := sorted(set(goal.topics.values()) - self._admin.partitions().keys()):
-            if self._settings.kafka.embedded and goal == generations.configured(self._board):
-                self._admin.create(missing)
-            elif not self.status.request:
-                self._look_for_topics_at = time.monotonic() + _AWAIT_TOPICS_S
-                return self._say(Phase.WAITING, f"waiting for the topics {', '.join(missing)}, which do not exist yet")
+        """Begins to build the wiring, or says what has to be there first."""
+        missing = set(goal.topics.values()) - self._admin.partitions().keys()
+        if self._settings.kafka.embedded and goal == generations.configured(self._board):
+            self._admin.create(missing)
+        elif not self.status.request and (awaited := self._awaited(goal, missing)):
+            self._look_for_topics_at = time.monotonic() + _AWAIT_TOPICS_S
+            return self._say(Phase.WAITING, awaited)
         partitions = self._admin.require(goal.topics.values())
         self._check_slots(goal, partitions)
         name = generation_id(self.status.newest + 1)
@@ -225,6 +272,11 @@ class Orchestrator:
         self._usable.add(name)
         self._keep(generations.begun(self.status, name, record))
         return self._start_build(name)
+
+    def _awaited(self, goal: Wiring, missing: set[str]) -> str:
+        if refused := self._admin.unreadable(goal.topics.values()):
+            return trouble.permission(refused)
+        return f"waiting for the topics {', '.join(sorted(missing))}, which do not exist yet" if missing else ""
 
     def _check_slots(self, goal: Wiring, partitions: dict[str, int]) -> None:
         """Refuses what Spark has no task slots for, beside the generations that are there."""
@@ -293,11 +345,11 @@ class Orchestrator:
             self._fail("", error)
         else:
             self._retry.failed()
-            self._log(f"{step.do.name.lower()} {step.generation}: {reason(error)}; trying again")
+            self._log(f"{step.do.name.lower()} {step.generation}: {self._explain(error)}; trying again")
 
     def _fail(self, name: str, error: Exception) -> None:
         """A build has failed; without a name, before there was anything of it."""
-        why = f"{name or 'the new wiring'} could not be built: {reason(error)}"
+        why = f"{name or 'the new wiring'} could not be built: {self._explain(error)}"
         if not self.status.request:
             self._retry.failed()
         self._tell(hearing.on_request(self.status, hearing.FAILED, why), self.status)
@@ -317,9 +369,14 @@ class Orchestrator:
     def _generation(self, name: str) -> Generation:
         record = self.status.generations[name]
         board = generations.wired(self._board, record.wiring)
-        plan = Plan(name, board, record.starting_offsets, self._kafka_options)
+        plan = Plan(name, board, record.starting_offsets, self._kafka.spark_options)
         interval = f"{self._settings.spark.checkpoint_interval.milliseconds} milliseconds"
         return Generation(self._spark, plan, self._directory / name, interval)
+
+    def _explain(self, error: Exception | str) -> str:
+        """What an error of Spark, Kafka or the disk means, in one line."""
+        text = error if isinstance(error, str) else reason(error)
+        return one_line(trouble.of_spark(self._kafka.client_config, text))
 
     def _show_progress(self, name: str, progress: Progress) -> None:
         self._progress_at = time.monotonic()

@@ -17,6 +17,7 @@ from liveboard.pipeline.queries import TOMBSTONES, Plan, Trigger, prepare
 
 QUERIES = ("raw", "join")
 _MAX_WORDS = 500
+_CAUSED_BY = "Caused by: "
 _PREPARING = ThreadPoolExecutor(len(QUERIES), "prepare")
 
 
@@ -68,9 +69,9 @@ class Generation:
         self._following = {}
 
     def failures(self) -> dict[str, str]:
-        """The queries that have ended with an error, and why, in one line each."""
+        """The queries that have ended with an error, and why."""
         errors = {name: query.exception() for name, query in self._queries.items() if not query.isActive}
-        return {name: one_line(error) for name, error in errors.items() if error is not None}
+        return {name: whole(error) for name, error in errors.items() if error is not None}
 
     def tombstones(self) -> int:
         """How many records without a value were skipped, as of the last checkpoint that this process has seen."""
@@ -102,17 +103,24 @@ class Generation:
         }
 
 
-def one_line(error: PySparkException) -> str:
-    """What a Spark error says and what was at the bottom of it, without plan and stack."""
-    text = " ".join(str(error).split("\n=== Streaming Query ===")[0].split())[:_MAX_WORDS]
-    bottom = _bottom(error)[:_MAX_WORDS]
-    return text if bottom in text else f"{text} ({bottom})"
+def whole(error: PySparkException) -> str:
+    """All that a Spark error says and what was at the bottom of it, without the plan, which has all options."""
+    bottom: Exception = error
+    while cause := getattr(bottom, "_cause", None):
+        bottom = cause
+    text, found = (_without_plan(each) for each in (error, bottom))
+    return text if found in text else f"{text}\n{_CAUSED_BY}{found}"
 
 
-def _bottom(error: Exception) -> str:
-    while cause := getattr(error, "_cause", None):
-        error = cause
+def one_line(error: object) -> str:
+    """What an error or its text says, and what was at the bottom of it, as one line that people can read."""
+    text = whole(error) if isinstance(error, PySparkException) else str(error)
     # What failed in a task comes as a text, with all its causes.
-    lines = str(error).split("\n")
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    return causes[-1].removeprefix("Caused by: ").strip() if causes else lines[0].strip()
+    causes = [line for line in text.split("\n") if line.startswith(_CAUSED_BY)]
+    bottom = causes[-1].removeprefix(_CAUSED_BY).strip()[:_MAX_WORDS] if causes else ""
+    said = " ".join(text.split())[:_MAX_WORDS]
+    return said if bottom in said else f"{said} ({bottom})"
+
+
+def _without_plan(error: Exception) -> str:
+    return str(error).split("\n=== Streaming Query ===")[0]

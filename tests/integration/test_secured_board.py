@@ -1,0 +1,207 @@
+"""A whole board on a secured cluster: what it waits for, refuses and survives, and that it keeps its secrets."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka.admin import AclOperation
+from harness import PATIENCE_S, until
+from secured import CLIENT_SECRET, USER, SecuredBroker, variables
+from swapping import CONTROL_TOPIC, Swapping, wiring
+from tokens import closed_port
+
+from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
+from liveboard.contract.status import Phase, State
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+VIEWER_KEY = "viewer-key-93ab55aa"
+SPARK_SECRET = "spark-secret-71c2d4"
+READ, CREATE = AclOperation.READ, AclOperation.CREATE
+_MOST_PAGES = 200
+
+
+def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Path) -> None:
+    ui, port = closed_port(), closed_port()
+    environment = variables(broker.settings("SASL_SSL", "OAUTHBEARER"))
+    secret = tmp_path / "secret"
+    secret.write_text(environment.pop("LIVEBOARD_KAFKA_SASL_CLIENT_SECRET"))
+    environment |= {
+        "LIVEBOARD_KAFKA_SASL_CLIENT_SECRET_FILE": str(secret),
+        "LIVEBOARD_CONTROL_RETIRE_AFTER": "0 s",
+        "LIVEBOARD_SERVER_PSK": VIEWER_KEY,
+        "LIVEBOARD_SERVER_PORT": str(port),
+        "LIVEBOARD_SPARK_CONF": f"""
+            spark.ui.enabled = true
+            spark.ui.port = {ui}
+            spark.hadoop.fs.s3a.secret.key = "{SPARK_SECRET}"
+        """,
+    }
+    run = tmp_path / "run"
+    run.mkdir()
+    with closing(Swapping(broker.bootstrap_servers, run, **environment)) as board:
+        for number in range(3):
+            board.fill(number)
+        _waits_for_the_token_endpoint_and_for_permission(broker, board)
+        with _serving(board, run) as server:
+            _refuses_what_may_not_be_read(broker, board)
+            _survives_permissions_that_are_taken_away(broker, board)
+            until(lambda: b"could not be built" in _get(port, "/api/tables/control_raw"), "the server")
+            seen = {path: _get(port, path) for path in ("/metrics", "/api/tables/orchestrator_status")}
+            seen |= {path: _get(port, path) for path in ("/api/tables", "/api/tables/control_raw", "/readyz")}
+            seen |= _command_lines([*board.pipeline.processes(), server, *server.children(recursive=True)])
+            seen |= _pages(ui)
+        board.pipeline.stop()
+        seen |= {
+            f"{topic} {message.partition()}-{message.offset()}": message.value() or b""
+            for topic in (STATUS_TOPIC, CONTROL_CHANGELOG, CONTROL_TOPIC)
+            for message in board.topics.messages(topic)
+        }
+    seen |= {str(file): file.read_bytes() for file in run.rglob("*") if file.is_file() and file.suffix != ".jar"}
+    _expect_no_secret(broker, seen)
+
+
+def _waits_for_the_token_endpoint_and_for_permission(broker: SecuredBroker, board: Swapping) -> None:
+    broker.secure_tokens.close()
+    broker.revoke(READ, "accounts")
+    board.start()
+    board.pipeline.wait_for("waiting for Kafka: kafka.sasl.token_endpoint_url: expected a token from ")
+    broker.secure_tokens.open()
+    status = board.wait_for(lambda status: status.phase is Phase.WAITING)
+    assert status.message == _sentence("read", "accounts")
+    broker.grant(READ, "accounts")
+    board.expect_oracle(board.wait_until_live(wiring(0)))
+
+
+def _refuses_what_may_not_be_read(broker: SecuredBroker, board: Swapping) -> None:
+    before = board.status()
+    place = board.ask(wiring(1))
+    board.wait_for(lambda status: status.control.get("0", 0) > int(place.split("-")[1]))
+    assert board.verdicts()[place] == ("rejected", _sentence("read", "accounts1", "users1"))
+    assert board.status().generations == before.generations
+    assert board.status().last_applied == before.last_applied
+    for topic in ("users1", "accounts1", "users2", "accounts2"):
+        broker.grant(READ, topic)
+    board.ask(wiring(1))
+    board.expect_oracle(board.wait_until_live(wiring(1)))
+
+
+def _survives_permissions_that_are_taken_away(broker: SecuredBroker, board: Swapping) -> None:
+    live = board.status().live
+
+    # While it builds.
+    board.fill(2, 50_000)
+    newest = board.status().newest
+    place = board.ask(wiring(2))
+    board.wait_for(lambda status: any(r.state is State.BUILDING for r in status.generations.values()))
+    with broker.denied(READ, "accounts2"):
+        status = board.wait_for(lambda status: "could not be built" in status.message)
+    assert status.live == live
+    assert status.message == f"g{newest + 1} could not be built: {_sentence('read', 'accounts2')}"
+    assert board.verdicts()[place] == ("failed", status.message)
+
+    # Before it can begin.
+    with broker.denied(CREATE, "liveboard.", prefix=True):
+        board.ask(wiring(1, "inner"))
+        status = board.wait_for(lambda status: f"g{newest + 2} could not be built" in status.message)
+    assert status.live == live
+    assert _sentence("create", f"liveboard.g{newest + 2}.accounts_ui") in status.message
+    board.ask(wiring(1, "inner"))
+    following = board.wait_until_live(wiring(1, "inner"))
+
+    # While it follows.
+    with broker.denied(READ, "users1"):
+        status = board.wait_for(lambda status: status.phase is Phase.RESTARTING)
+        assert re.fullmatch(
+            rf"{following} starts again in \d+ s: {re.escape(_sentence('read', 'users1'))}", status.message
+        )
+    board.wait_for(lambda status: status.phase is Phase.LIVE)
+    board.fill(1)
+    board.expect_oracle(following)
+
+
+def _sentence(operation: str, *topics: str) -> str:
+    rule = f"an ACL that allows {operation.upper()} to liveboard's user"
+    return f"expected permission to {operation} the Kafka topics {list(topics)}, found none; add {rule}"
+
+
+@contextmanager
+def _serving(board: Swapping, run: Path) -> Iterator[psutil.Popen]:
+    with (run / "serve.out").open("wb") as output:
+        server = psutil.Popen(
+            [sys.executable, "-m", "liveboard", "serve"],
+            env=board.pipeline.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield server
+    finally:
+        server.terminate()
+        server.wait(PATIENCE_S)
+
+
+def _get(port: int, path: str) -> bytes:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {VIEWER_KEY}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            return bytes(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read()
+    except OSError:
+        return b""
+
+
+def _pages(port: int) -> dict[str, bytes]:
+    """Every page of the Spark UI that another one leads to, and what its API tells."""
+    pages: dict[str, bytes] = {}
+    found = ["/jobs/", "/stages/", "/environment/", "/executors/", "/SQL/", "/StreamingQuery/", "/api/v1/applications"]
+    while found and len(pages) < _MOST_PAGES:
+        path = found.pop(0)
+        if path in pages:
+            continue
+        pages[path] = _get(port, path)
+        text = pages[path].decode(errors="replace")
+        found += [link for link in re.findall(r'href="(/[^"#]*)"', text) if not link.startswith("/static")]
+        found += [f"{path}/{id_}/{part}" for id_ in re.findall(r'"id" : "(local-\d+)"', text) for part in _API_PARTS]
+    return pages
+
+
+_API_PARTS = ("environment", "sql?details=true&planDescription=true&length=1000", "jobs", "stages")
+
+
+def _command_lines(processes: list[psutil.Process]) -> dict[str, bytes]:
+    lines = {f"ps {process.pid}": " ".join(process.cmdline()).encode() for process in processes}
+    assert any(b"SparkSubmit" in line for line in lines.values())
+    return lines
+
+
+def _expect_no_secret(broker: SecuredBroker, seen: dict[str, bytes]) -> None:
+    login = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode())
+    secrets = [CLIENT_SECRET.encode(), login, VIEWER_KEY.encode(), SPARK_SECRET.encode()]
+    secrets += [token.rpartition(".")[2].encode() for token in broker.secure_tokens.given]
+    assert len(secrets) > 4
+    # All of it was looked at: plans with the options of a source, Spark's settings, its log.
+    everything = b"".join(seen.values())
+    for known in (
+        b"sasl.jaas.config",
+        b"fs.s3a.secret.key",
+        b"=== Streaming Query ===",
+        b"TopicAuthorizationException",
+    ):
+        assert known in everything, known
+    assert [(where, secret) for where, content in seen.items() for secret in secrets if secret in content] == []
