@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.status import BoardStatus, GenerationRecord, Request, State, Wiring
 from liveboard.errors import LiveboardError
+from liveboard.kafka.trouble import KafkaUnavailable
 from liveboard.orchestrator.control import Message
 from liveboard.orchestrator.hearing import Verdict, heard, on_request
 
@@ -79,3 +82,11 @@ def test_the_live_wiring_is_ignored_and_ends_what_is_being_built() -> None:
 def test_nobody_is_told_about_a_request_that_is_not_there() -> None:
     assert on_request(BOARD, "applied") == []
     assert words(on_request(BUSY, "failed", "why")) == [("0-3", "failed", "why")]
+
+
+def test_while_kafka_does_not_answer_there_is_no_verdict() -> None:
+    def unanswered(message: Message) -> Wiring:
+        raise KafkaUnavailable("nobody is there")
+
+    with pytest.raises(KafkaUnavailable):
+        heard(BOARD, [message(4, "a")], unanswered)

@@ -14,7 +14,7 @@ from liveboard.kafka import trouble
 
 _TIMEOUT_S = 30.0
 # So often a client that gets no answer is asked why.
-_LOOK_S = 2.0
+_LOOK_S = 1.0
 # Two values of the largest allowed size (8 MiB) in one joined row.
 MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
 _CHANGELOG_CONFIG = {

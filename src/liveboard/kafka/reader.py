@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from liveboard.errors import LiveboardError
+from liveboard.kafka import trouble
 
 _BATCH = 10_000
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
@@ -88,5 +89,7 @@ def _change(message: Message) -> Change:
 
 
 def _judge(message: Message, error: KafkaError) -> None:
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise LiveboardError(trouble.permission([str(message.topic())], "read"))
     if error.code() in REFUSED:
         raise LiveboardError(f"cannot read the changelog {message.topic()}: {error.str()}")

@@ -121,10 +121,10 @@ def _places(servers: str) -> Iterable[_Place]:
 def _tls(config: Mapping[str, str], place: _Place) -> str:
     """Whether the broker shows a certificate that we trust, and takes ours."""
     ca_file, cert_file = config.get("ssl.ca.location"), config.get("ssl.certificate.location")
-    context = ssl.create_default_context(cafile=ca_file)
-    if cert_file:
-        context.load_cert_chain(cert_file, config.get("ssl.key.location"), config.get("ssl.key.password", ""))
     try:
+        context = ssl.create_default_context(cafile=ca_file)
+        if cert_file:
+            context.load_cert_chain(cert_file, config.get("ssl.key.location"), config.get("ssl.key.password", ""))
         with (
             socket.create_connection(place, _TIMEOUT_S) as plain,
             context.wrap_socket(plain, server_hostname=place.host) as secure,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -58,13 +59,12 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
 
     client_config = security.librdkafka(settings.kafka, bootstrap)
     options = security.java(settings.kafka, bootstrap)
-    admin = Admin(client_config)
-    with (
-        owned(settings.storage.dir / "pipeline", "pipeline") as directory,
-        Record(client_config, admin, log, stopping) as record,
-    ):
-        if not _prepared(admin, settings.control.topic, log, stopping):
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(owned(settings.storage.dir / "pipeline", "pipeline"))
+        admin = _connected(client_config, settings.control.topic, log, stopping)
+        if admin is None:
             return
+        record = stack.enter_context(Record(client_config, admin, log, stopping))
         left = record.newest() or BoardStatus(sources=())
         record.keep(changed(left, sources=tuple(settings.board.sources), phase=Phase.STARTING, message=""))
         log("starting Spark")
@@ -75,24 +75,28 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
                 orchestrator.run(control, stopping)
 
 
-def _prepared(admin: Admin, control_topic: str, log: Log, stopping: threading.Event) -> bool:
-    """Makes the topics that everything else needs, as soon as Kafka lets us; False when `stopping` is set before."""
+def _connected(
+    client_config: Mapping[str, str], control_topic: str, log: Log, stopping: threading.Event
+) -> Admin | None:
+    """Kafka, with the topics that everything else needs, as soon as it lets us; None when `stopping` is set before."""
     backoff, said = Backoff(), ""
     own = (STATUS_TOPIC, CONTROL_CHANGELOG)
     while not stopping.is_set():
         try:
+            # Another one every time: a client that was refused tries again when it pleases.
+            admin = Admin(client_config)
             admin.create_changelogs(own)
             admin.create([control_topic])
             admin.require_permissions(own, STATUS_TOPIC)
             if refused := admin.unreadable([*own, control_topic]):
                 raise LiveboardError(trouble.permission(refused, "read"))
-            return True
+            return admin
         except LiveboardError as error:
             if str(error) != said:
                 log(f"waiting for Kafka: {error}")
             said = str(error)
             stopping.wait(backoff.failed())
-    return False
+    return None
 
 
 @contextmanager
@@ -153,6 +157,7 @@ class Orchestrator:
         self._log = log
         self._running = Running(self._generation, log, self._explain)
         self._unheard: list[Message] = []
+        self._hear_again = Backoff()
         self._retry = Backoff()
         self._look_for_topics_at = 0.0
         self._build_started = 0.0
@@ -183,12 +188,12 @@ class Orchestrator:
     def _hear(self, messages: Sequence[Message]) -> None:
         """Judges the messages; while Kafka does not answer, they wait."""
         self._unheard += messages
-        if not self._unheard or not self._retry.over:
+        if not self._unheard or not self._hear_again.over:
             return
         try:
             status, verdicts = hearing.heard(self.status, self._unheard, self._judge)
         except KafkaUnavailable as error:
-            self._retry.failed()
+            self._hear_again.failed()
             return self._log(str(error))
         self._unheard.clear()
         self._tell(verdicts, status)
