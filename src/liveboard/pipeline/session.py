@@ -106,9 +106,7 @@ def create(
     conf: dict[str, bool | float | int | str | None] = {
         **_CONF,
         **_directories(directory, scratch),
-        "spark.executor.defaultJavaOptions": " ".join(
-            f'"-D{name}={value}"' for name, value in system_properties.items()
-        ),
+        **_executor_options(system_properties),
         **settings.conf,
     }
     conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
@@ -193,6 +191,11 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
         # In front of spark.jars, which executors get: only classes of the class path can be archived.
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars("spark")),
     }
+
+
+def _executor_options(system_properties: Mapping[str, str]) -> dict[str, str]:
+    options = " ".join(f'"-D{name}={value}"' for name, value in system_properties.items())
+    return {"spark.executor.defaultJavaOptions": options} if options else {}
 
 
 @contextmanager
