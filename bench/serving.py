@@ -58,6 +58,8 @@ _QUERIES: dict[str, dict[str, str]] = {
     "filter and count": {"filter": '[["age",">",90],["accountType","=","gold"]]'},
     "search": {"search": "77 lovelace"},
 }
+_CHARTED = ("balance", "age", "accountType", "name")
+_CHARTING_S = 5.0
 
 
 def _row(number: int, ts: str, mark: str = "") -> bytes:
@@ -128,16 +130,9 @@ def backfill(stage: Stage) -> list[Result]:
     gc.collect()
     before = process.memory_info().rss
     lags: list[float] = []
-
-    async def probe() -> None:
-        while True:
-            begun = time.perf_counter()
-            await asyncio.sleep(0.001)
-            lags.append(time.perf_counter() - begun - 0.001)
-
     begun, cpu = time.perf_counter(), time.process_time()
     loop = stage.start()
-    probing = asyncio.run_coroutine_threadsafe(probe(), loop)
+    probing = asyncio.run_coroutine_threadsafe(_probe(lags), loop)
     while stage.server.hub.catalogue.live is None:
         time.sleep(0.01)
     seconds, busy = time.perf_counter() - begun, time.process_time() - cpu
@@ -177,6 +172,29 @@ def windows(stage: Stage) -> list[Result]:
             Result(f"{name}, the first time", times[0] * 1000, "ms"),
         ]
     return results
+
+
+def charts(stage: Stage) -> list[Result]:
+    """Pictures of the whole table, and what a viewer of live rows notices while others keep asking for them."""
+    results = []
+    for column in _CHARTED:
+        begun = time.perf_counter()
+        _get_chart(stage, column)
+        results.append(Result(f"chart of {column}, {stage.rows:,} rows", (time.perf_counter() - begun) * 1000, "ms"))
+    lags: list[float] = []
+    probing = asyncio.run_coroutine_threadsafe(_probe(lags), stage.server.feed.loop)
+    asked, cpu, begun = 0, time.process_time(), time.perf_counter()
+    while time.perf_counter() - begun < _CHARTING_S:
+        _get_chart(stage, _CHARTED[0])
+        asked += 1
+    elapsed = time.perf_counter() - begun
+    probing.cancel()
+    return [
+        *results,
+        Result("charts asked for without a pause, answers", asked / elapsed, "answers/s"),
+        Result("charts asked for without a pause, server", (time.process_time() - cpu) / elapsed, "cores"),
+        Result("charts asked for without a pause, event loop lag p99", _percentile(lags, 99) * 1000, "ms", 10),
+    ]
 
 
 def latency(stage: Stage, seconds: float) -> list[Result]:
@@ -234,8 +252,20 @@ def fan_out(stage: Stage, viewers: int, seconds: float) -> list[Result]:
     ]
 
 
-def _get(stage: Stage, parameters: dict[str, str]) -> Any:
-    url = f"http://127.0.0.1:{stage.port}/api/tables/{_TABLE}?{urlencode(parameters)}"
+async def _probe(lags: list[float]) -> None:
+    """How late the event loop is, again and again."""
+    while True:
+        begun = time.perf_counter()
+        await asyncio.sleep(0.001)
+        lags.append(time.perf_counter() - begun - 0.001)
+
+
+def _get_chart(stage: Stage, column: str) -> Any:
+    return _get(stage, {"column": column}, "/chart")
+
+
+def _get(stage: Stage, parameters: dict[str, str], of: str = "") -> Any:
+    url = f"http://127.0.0.1:{stage.port}/api/tables/{_TABLE}{of}?{urlencode(parameters)}"
     with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {_KEY}"})) as answer:
         return answer.read()
 
@@ -314,6 +344,7 @@ def main() -> int:
         measured["backfill"] = backfill(stage)
         try:
             measured["windows"] = windows(stage)
+            measured["charts"] = charts(stage)
             measured["latency"] = latency(stage, options.seconds)
             measured["fan_out"] = fan_out(stage, options.viewers, options.seconds)
         finally:

@@ -17,6 +17,8 @@ from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import TS, Column
 from liveboard.serving import mirror
+from liveboard.serving import views as views_module
+from liveboard.serving.chart import chart_ask
 from liveboard.serving.mirror import Answer, Ask, Database, Mirror
 from liveboard.serving.query import Query, compile_query
 from liveboard.serving.table import Table
@@ -331,6 +333,32 @@ def test_a_change_that_a_view_cannot_see_gives_it_no_new_step() -> None:
         assert eves.step == 4
 
     running(scenario)
+
+
+def test_a_chart_is_computed_once_for_all_who_ask_and_windows_have_their_turn_between_two() -> None:
+    done: list[str] = []
+
+    def noted(name: str) -> Callable[..., Any]:
+        method = getattr(Mirror, name)
+
+        def note(*arguments: Any) -> Any:
+            done.append(name)
+            return method(*arguments)
+
+        return note
+
+    async def scenario(views: Views) -> None:
+        row = encoded(("Ada", 1, 1.0, True, "2000-01-01", "", "2026-01-31T09:30:00.000000Z"))
+        table = Table("t", "g1", COLUMNS, {b"0-0": row})
+        ages, balances = (chart_ask(COLUMNS, Query(), name) for name in ("age", "balance"))
+        found = await asyncio.gather(*(views.chart(table, ask) for ask in (ages, balances) * 20))
+        assert done == ["update", "chart", "update", "chart"]
+        views.applied(table, table.apply([(b"0-1", row)]))
+        assert await views.chart(table, ages) is found[0]
+
+    changed = {name: noted(name) for name in ("update", "chart")}
+    with patch.multiple(Mirror, **changed), patch.object(views_module, "CHART_KEPT_S", 60):
+        running(scenario)
 
 
 def test_too_many_different_queries_are_refused() -> None:

@@ -3,7 +3,9 @@
 A window in the table's own order follows every change at once; a change of nothing but the total waits a moment. All
 others are asked from the mirror: when they are opened, and then at most every REFRESH_S, when a changed row had to do
 with them. An answer is as of one moment: the rows shown are those that the mirror had, even where the table has moved
-on meanwhile. What nobody looks at is gone at once, the mirror after MIRROR_KEPT_S.
+on meanwhile. What nobody looks at is gone at once, the mirror after MIRROR_KEPT_S. A chart is computed anew at most
+every CHART_KEPT_S, however many ask for it, and one that takes long less often; between two charts the windows have
+their turn.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ from liveboard.serving.table import Applied, Row, Table
 from liveboard.serving.window import Listener, Window
 
 REFRESH_S = 0.1
+CHART_KEPT_S = 1.0
 MIRROR_KEPT_S = 30.0
 # A refresh that takes long is done less often, so that the mirrors leave a part of the machine to others.
 _PAUSE_PER_WORK = 2.0
+_CHART_KEPT_PER_WORK = 10.0
 _MIRROR_THREADS = 2
 _MAX_QUERIED = 500
 
@@ -197,7 +201,8 @@ class QueriedViews:
         self._mirror_kept_s = mirror_kept_s
         self._forget = forget
         self._windows: dict[tuple[Query, int, int], Window] = {}
-        self._charts: dict[ChartAsk, asyncio.Future[Chart]] = {}
+        self._charts: dict[ChartAsk, asyncio.Future[Chart]] = {}  # those still to be computed, the oldest first
+        self._kept_charts: dict[ChartAsk, Chart] = {}
         self._before: dict[int, Row | None] = {}  # what the mirror has in place of rows that have changed since
         self._ended = False
         self._opened = asyncio.Event()
@@ -227,7 +232,9 @@ class QueriedViews:
             del self._windows[key]
 
     async def chart(self, ask: ChartAsk) -> Chart:
-        """What the mirror finds, once for all who ask at the same time."""
+        """What the mirror finds, or has just found for another."""
+        if ask in self._kept_charts:
+            return self._kept_charts[ask]
         if ask not in self._charts:
             self._charts[ask] = asyncio.get_running_loop().create_future()
             self._opened.set()
@@ -312,9 +319,18 @@ class QueriedViews:
         for window, answer in zip(windows, answers, strict=True):
             if answer is not None:
                 self._show(window, answer)
-        for ask in tuple(self._charts):
-            chart = await self._run(partial(mirror.chart, ask))
-            self._charts.pop(ask).set_result(chart)
+        if self._charts:
+            await self._draw(mirror, next(iter(self._charts)))
+
+    async def _draw(self, mirror: Mirror, ask: ChartAsk) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        chart = self._kept_charts[ask] = await self._run(partial(mirror.chart, ask))
+        kept_s = max(CHART_KEPT_S, (loop.time() - started) * _CHART_KEPT_PER_WORK)
+        loop.call_later(kept_s, self._kept_charts.pop, ask)
+        self._charts.pop(ask).set_result(chart)
+        if self._charts:
+            self._opened.set()
 
     def _show(self, window: Window, answer: Answer) -> None:
         found = [
