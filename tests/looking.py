@@ -1,17 +1,28 @@
-"""What the browser tests share: a board with rows, and a viewer who logs in."""
+"""What the browser tests share: a board with rows, and a viewer who logs in and looks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from live import KEY, Board, Running
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 
 from liveboard.contract.schema import REJECT_COLUMNS, TS, Column
 
 USERS = (Column("userId", "string"), Column("name", "string"), Column("age", "bigint"), TS)
 TABLES = {"users_ui": USERS, "final_ui": (*USERS[:3], Column("balance", "double"), TS), "rejects_ui": REJECT_COLUMNS}
 COUNT = 1_000
+# From now on the page remembers in window.fewest how few rows the emptiest of its grids has ever shown.
+COUNT_FEWEST_ROWS = """() => {
+    window.fewest = Infinity;
+    const look = () => {
+        for (const grid of document.querySelectorAll('app-live-table')) {
+            window.fewest = Math.min(window.fewest, grid.querySelectorAll('.ag-row').length);
+        }
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
 
 
 def stamp(number: int) -> str:
@@ -39,3 +50,19 @@ def log_in(page: Page, running: Running, path: str = "/", key: str = KEY) -> Non
     page.goto(f"http://127.0.0.1:{running.port}{path}")
     page.get_by_label("Key").fill(key)
     page.keyboard.press("Enter")
+
+
+def table(page: Page, name: str = "users_ui") -> Locator:
+    """A table's component."""
+    return page.locator("app-live-table").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def expect_first(grid: Locator, column: str, texts: list[str]) -> None:
+    """Waits until the column begins with these cells."""
+    for place, text in enumerate(texts):
+        expect(grid.locator(f'.ag-row[row-index="{place}"] [col-id="{column}"]')).to_have_text(text)
+
+
+def expect_range(grid: Locator, first: int, last: int, total: int) -> None:
+    """Waits until the pager says which rows there are."""
+    expect(grid.locator(".range")).to_have_text(f"rows {first:,}\N{EN DASH}{last:,} of {total:,}")

@@ -8,10 +8,14 @@ import chromium
 import pytest
 from live import Board, Running, serving
 from looking import fill
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from liveboard.contract.names import CONTROL_CHANGELOG
 from liveboard.kafka.admin import Admin
+
+# Both cores may be busy with something else.
+PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A viewer's browser, without a past."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
 

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from pathlib import Path
 
 import pytest
 from live import KEY, Board, Running, wait
-from looking import COUNT, fill, log_in, user
-from playwright.sync_api import Locator, Page, expect
+from looking import COUNT, COUNT_FEWEST_ROWS, expect_first, expect_range, fill, log_in, table, user
+from playwright.sync_api import Page, expect
 
 from liveboard import access
 from liveboard.access import Access
 from liveboard.contract.status import Phase
 
 pytestmark = pytest.mark.integration
-
-
-def table(page: Page, name: str = "users_ui") -> Locator:
-    """A table's component."""
-    return page.locator("app-live-table").filter(has=page.get_by_role("heading", name=name, exact=True))
-
-
-def expect_first(grid: Locator, column: str, texts: list[str]) -> None:
-    """Waits until the column begins with these cells."""
-    for place, text in enumerate(texts):
-        expect(grid.locator(f'.ag-row[row-index="{place}"] [col-id="{column}"]')).to_have_text(text)
-
-
-def expect_range(grid: Locator, first: int, last: int, total: int) -> None:
-    """Waits until the pager says which rows there are."""
-    expect(grid.locator(".range")).to_have_text(f"rows {first:,}\N{EN DASH}{last:,} of {total:,}")
 
 
 def test_rows_appear_and_follow_changes(page: Page, running: Running, board: Board) -> None:
@@ -122,16 +104,7 @@ def test_a_swap_never_empties_the_grid(page: Page, running: Running, board: Boar
     log_in(page, running)
     grid = table(page)
     expect_first(grid, "userId", ["u0"])
-    page.evaluate(
-        """() => {
-            window.fewest = Infinity;
-            const look = () => {
-                window.fewest = Math.min(window.fewest, document.querySelectorAll('.ag-row').length);
-                requestAnimationFrame(look);
-            };
-            look();
-        }"""
-    )
+    page.evaluate(COUNT_FEWEST_ROWS)
     fill(board, 2_000)
     expect_range(grid, 0, 299, 2_000)
     expect(grid.locator(".state")).to_have_text("live")
@@ -185,21 +158,7 @@ def test_the_control_panel_sends_a_message(page: Page, running: Running, board: 
     expect(panel.get_by_role("progressbar")).to_have_attribute("value", "45")
 
 
-def test_the_export_is_the_whole_table(page: Page, running: Running, tmp_path: Path) -> None:
-    log_in(page, running, "/table/users_ui")
-    grid = table(page)
-    grid.get_by_label("Search all rows of users_ui").fill("user 1")
-    expect(grid.get_by_text("of 111")).to_be_visible()
-    grid.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
-    download.value.save_as(tmp_path / "users.csv")
-    with (tmp_path / "users.csv").open() as file:
-        found = list(csv.DictReader(file))
-    assert [row["userId"] for row in found] == [f"u{n}" for n in range(COUNT) if str(n).startswith("1")]
-
-
-def test_many_grids_of_a_table_are_one_subscription(page: Page, running: Running) -> None:
+def test_logging_out_ends_all_subscriptions(page: Page, running: Running) -> None:
     log_in(page, running)
     expect_first(table(page), "userId", ["u0"])
     expect_range(table(page, "final_ui"), 0, 299, COUNT)

@@ -356,8 +356,10 @@ def test_a_chart_is_computed_once_for_all_who_ask_and_windows_have_their_turn_be
         views.applied(table, table.apply([(b"0-1", row)]))
         assert await views.chart(table, ages) is found[0]
 
-    changed = {name: noted(name) for name in ("update", "chart")}
-    with patch.multiple(Mirror, **changed), patch.object(views_module, "CHART_KEPT_S", 60):
+    with (
+        patch.multiple(Mirror, update=noted("update"), chart=noted("chart")),
+        patch.object(views_module, "CHART_KEPT_S", 60),
+    ):
         running(scenario)
 
 

@@ -1,6 +1,7 @@
 import { ApplicationConfig, provideBrowserGlobalErrorListeners } from '@angular/core';
 import { provideRouter, withComponentInputBinding } from '@angular/router';
 import { Board } from './board/board';
+import { EntityTable } from './entity-table/entity-table';
 import { TablePage } from './table-page/table-page';
 
 export const appConfig: ApplicationConfig = {
@@ -10,6 +11,7 @@ export const appConfig: ApplicationConfig = {
       [
         { path: '', component: Board },
         { path: 'table/:name', component: TablePage },
+        { path: 'entity/:tableNames', component: EntityTable },
         { path: '**', redirectTo: '' },
       ],
       withComponentInputBinding(),

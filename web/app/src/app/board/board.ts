@@ -35,6 +35,7 @@ export class Board {
     ),
   );
   protected readonly dragged = signal<string | null>(null);
+  protected readonly target = signal<string | null>(null);
 
   constructor() {
     effect((onCleanup) => {
@@ -50,10 +51,29 @@ export class Board {
     });
   }
 
-  protected drop(name: string): void {
-    const dragged = this.dragged();
-    if (dragged !== null && dragged !== name) this.move(dragged, this.cards().indexOf(name));
+  /** With pointers of every kind: a browser's own dragging does not work with a finger everywhere. */
+  protected grab({ button, currentTarget, pointerId }: PointerEvent, name: string): void {
+    if (button !== 0 || !(currentTarget instanceof HTMLElement)) return;
+    currentTarget.setPointerCapture(pointerId);
+    this.dragged.set(name);
+  }
+
+  protected drag({ clientX, clientY }: PointerEvent): void {
+    if (this.dragged() === null) return;
+    const card = document.elementFromPoint(clientX, clientY)?.closest<HTMLElement>('[data-card]');
+    const name = card?.dataset.card ?? null;
+    this.target.set(name === this.dragged() ? null : name);
+  }
+
+  protected drop(): void {
+    const [dragged, target] = [this.dragged(), this.target()];
+    if (dragged !== null && target !== null) this.move(dragged, this.cards().indexOf(target));
+    this.letGo();
+  }
+
+  protected letGo(): void {
     this.dragged.set(null);
+    this.target.set(null);
   }
 
   protected press(event: KeyboardEvent, name: string): void {

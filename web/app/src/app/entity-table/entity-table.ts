@@ -12,26 +12,32 @@ export function tableOfEntity(name: string): string {
   return TABLE_OF_ENTITY.get(name) ?? JOINED_TABLE;
 }
 
-/** A live table, named by what it is about. */
+/** Live tables, named by what they are about: a list, or in an attribute or an address a text such as "user,account". */
 @Component({
   selector: 'app-entity-table',
   imports: [LiveTable],
   template: `
-    @for (table of tables(); track table) {
+    @for (table of tables(); track $index) {
       <app-live-table [tableName]="table" [pageSize]="pageSize()" />
     }
   `,
   styles: `
     :host {
       display: grid;
+      flex: 1;
+      grid-auto-rows: minmax(20rem, 1fr);
       gap: 1rem;
-      height: 100%;
+      min-height: 100%;
     }
   `,
 })
 export class EntityTable {
-  readonly tableNames = input.required<readonly string[]>();
+  readonly tableNames = input.required<readonly string[], string | readonly string[]>({ transform: listed });
   readonly pageSize = input(300);
 
-  protected readonly tables = computed(() => [...new Set(this.tableNames().map(tableOfEntity))]);
+  protected readonly tables = computed(() => this.tableNames().map(tableOfEntity));
+}
+
+function listed(names: string | readonly string[]): readonly string[] {
+  return typeof names === 'string' ? names.split(',') : names;
 }

@@ -98,7 +98,8 @@ export class LiveTable {
     alwaysPassFilter: () => true,
     asyncTransactionWaitMillis: 100,
     rowSelection: { mode: 'multiRow', checkboxes: false, headerCheckbox: false, enableClickSelection: true },
-    suppressCellFocus: false,
+    // Arrows walk through the cells, as in every grid; Tab goes on to the pager instead of through all of them.
+    tabToNextCell: () => false,
     suppressDragLeaveHidesColumns: true,
     suppressNoRowsOverlay: true,
     animateRows: false,
@@ -199,12 +200,8 @@ export class LiveTable {
     const rows = update.rows.filter((_, place) => selected.size === 0 || selected.has(update.keys[place] ?? ''));
     const head = visible.map((place) => update.columns[place]?.name ?? '');
     const body = rows.map((row) => visible.map((place) => shown(row[place], update.columns[place]?.type ?? 'string')));
-    try {
-      await copyText(tabSeparated([head, ...body]));
-      this.note.set(`Copied ${COUNT.format(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}.`);
-    } catch {
-      this.note.set('The browser did not let the rows onto the clipboard.');
-    }
+    const what = `${COUNT.format(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`;
+    await this.copyAs(tabSeparated([head, ...body]), what);
   }
 
   protected wheeled({ deltaY }: WheelEvent): void {
@@ -292,9 +289,9 @@ export class LiveTable {
     if (event.key === 'c' && (event.ctrlKey || event.metaKey)) this.copyFromKeyboard();
   }
 
-  /** The selected rows, otherwise the cell that has the focus. */
+  /** Several selected rows, otherwise the cell that has the focus: a click on it selects its row as well. */
   private copyFromKeyboard(): void {
-    if (this.grid?.getSelectedRows().length) {
+    if ((this.grid?.getSelectedRows().length ?? 0) > 1) {
       void this.copy();
       return;
     }
@@ -303,8 +300,15 @@ export class LiveTable {
     if (!focused || update === null) return;
     const place = update.columns.findIndex(({ name }) => name === focused.column.getColId());
     const text = shown(update.rows[focused.rowIndex]?.[place], update.columns[place]?.type ?? 'string');
-    void copyText(text).then(() => {
-      this.note.set('Copied the cell.');
-    });
+    void this.copyAs(text, 'the cell');
+  }
+
+  private async copyAs(text: string, what: string): Promise<void> {
+    try {
+      await copyText(text);
+      this.note.set(`Copied ${what}.`);
+    } catch {
+      this.note.set(`The browser did not let ${what} onto the clipboard.`);
+    }
   }
 }
