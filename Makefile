@@ -81,9 +81,10 @@ web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SE
 screenshots: setup-dev ## Make the README's pictures from the demo that is running
 	@$(BIN)/python docs/screenshots.py
 
-bench: setup ## Measure latency, throughput and memory
+bench: setup-dev ## Measure latency, throughput, memory and the page
 	@$(BIN)/python bench/pipeline.py
 	@$(BIN)/python bench/serving.py
+	@$(BIN)/python bench/page.py
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -40,7 +40,7 @@ from liveboard.kafka.broker import Broker
 from liveboard.serving.server import LiveServer
 
 _HERE = Path(__file__).parent
-_KEY = "bench"
+KEY = "bench"
 _TABLE = "final_ui"
 _COLUMNS = (
     Column("userId", "string"),
@@ -62,7 +62,8 @@ _CHARTED = ("balance", "age", "accountType", "name")
 _CHARTING_S = 5.0
 
 
-def _row(number: int, ts: str, mark: str = "") -> bytes:
+def joined_row(number: int, ts: str, mark: str = "") -> bytes:
+    """A row of the table; the mark makes its name another one."""
     values: list[Any] = [
         f"user-{number:08d}",
         f"Ada {number * 7919 % 100_000} Lovelace{mark}",
@@ -94,7 +95,7 @@ class Stage:
         for number in range(rows):
             while True:
                 try:
-                    self.producer.produce(self.topic, _row(number, _time(now + number / 1000)), f"0-{number}")
+                    self.producer.produce(self.topic, joined_row(number, _time(now + number / 1000)), f"0-{number}")
                     break
                 except BufferError:
                     self.producer.poll(0.05)
@@ -105,7 +106,7 @@ class Stage:
         status = BoardStatus(sources=("users",), live="g1", generations={"g1": record})
         self.producer.produce(STATUS_TOPIC, status.encode(), STATUS_KEY)
         self.producer.flush()
-        self.server = LiveServer(ServerSettings(port=0, psk=Secret(_KEY)), {"bootstrap.servers": bootstrap}, "control")
+        self.server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), {"bootstrap.servers": bootstrap}, "control")
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()
@@ -207,7 +208,7 @@ def latency(stage: Stage, seconds: float) -> list[Result]:
     while (now := time.perf_counter() - begun) < seconds + 1:
         while number < now * 1000:
             row = number % 300
-            stage.producer.produce(stage.topic, _row(row, _time(0), f"|{time.time():.6f}"), f"0-{row}")
+            stage.producer.produce(stage.topic, joined_row(row, _time(0), f"|{time.time():.6f}"), f"0-{row}")
             number += 1
         stage.producer.poll(0)
         time.sleep(0.0005)
@@ -233,7 +234,7 @@ def fan_out(stage: Stage, viewers: int, seconds: float) -> list[Result]:
         while not stopping.wait(0.05):
             number += 1
             for row in range(10):
-                stage.producer.produce(stage.topic, _row(row, _time(0), f"|{number}"), f"0-{row}")
+                stage.producer.produce(stage.topic, joined_row(row, _time(0), f"|{number}"), f"0-{row}")
             stage.producer.poll(0)
 
     ticking = threading.Thread(target=tick)
@@ -266,7 +267,7 @@ def _get_chart(stage: Stage, column: str) -> Any:
 
 def _get(stage: Stage, parameters: dict[str, str], of: str = "") -> Any:
     url = f"http://127.0.0.1:{stage.port}/api/tables/{_TABLE}{of}?{urlencode(parameters)}"
-    with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {_KEY}"})) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {KEY}"})) as answer:
         return answer.read()
 
 
@@ -277,7 +278,7 @@ def _percentile(values: Sequence[float], percent: int) -> float:
 async def _subscribed(port: int, stack: AsyncExitStack) -> ClientConnection:
     url = f"ws://127.0.0.1:{port}/ws"
     socket = await stack.enter_async_context(connect(url, compression=None, max_size=None))
-    await socket.send(json.dumps({"op": "auth", "psk": _KEY, "protocol": 1}))
+    await socket.send(json.dumps({"op": "auth", "psk": KEY, "protocol": 1}))
     await socket.recv()
     await socket.send(json.dumps({"op": "subscribe", "id": 1, "table": _TABLE, "offset": 0, "size": 300}))
     await socket.recv()

@@ -63,6 +63,8 @@ export class LiveTable {
   private grid: GridApi<GridRow> | null = null;
   private subscription: Subscription | null = null;
   private scrollAfterTurn: Turn | null = null;
+  /** The column in which the keyboard goes on after it has turned the page. */
+  private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private touchedAt = 0;
 
@@ -257,8 +259,9 @@ export class LiveTable {
     if (count) {
       const place = this.scrollAfterTurn === 'previous' ? count - 1 : 0;
       this.grid?.ensureIndexVisible(place, place ? 'bottom' : 'top');
+      if (this.focusAfterTurn !== null) this.grid?.setFocusedCell(place, this.focusAfterTurn);
     }
-    this.scrollAfterTurn = null;
+    this.scrollAfterTurn = this.focusAfterTurn = null;
   }
 
   private ask(changed: Partial<WholeQuery>): void {
@@ -284,8 +287,13 @@ export class LiveTable {
   private pressed({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
     if (!(event instanceof KeyboardEvent)) return;
     const isLast = node.rowIndex === (this.grid?.getDisplayedRowCount() ?? 0) - 1;
-    if (isLast && (event.key === 'ArrowDown' || event.key === 'PageDown')) this.turn('next');
-    if (node.rowIndex === 0 && (event.key === 'ArrowUp' || event.key === 'PageUp')) this.turn('previous');
+    const isOn = isLast && this.hasNext() && (event.key === 'ArrowDown' || event.key === 'PageDown');
+    // From the first row, the arrow leads to the headings.
+    const isBack = node.rowIndex === 0 && this.hasPrevious() && event.key === 'PageUp';
+    if (isOn || isBack) {
+      this.focusAfterTurn = this.grid?.getFocusedCell()?.column.getColId() ?? null;
+      this.turn(isOn ? 'next' : 'previous');
+    }
     if (event.key === 'c' && (event.ctrlKey || event.metaKey)) this.copyFromKeyboard();
   }
 
