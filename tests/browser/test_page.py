@@ -6,7 +6,7 @@ import re
 
 import pytest
 from live import KEY, Board, Running, wait
-from looking import COUNT, COUNT_FEWEST_ROWS, expect_first, expect_range, fill, log_in, table, user
+from looking import COUNT, COUNT_FEWEST_ROWS, expect_first, expect_range, fill, log_in, stamp, table, user
 from playwright.sync_api import Page, expect
 
 from liveboard import access
@@ -58,6 +58,12 @@ def test_pages(page: Page, running: Running) -> None:
         expect_range(grid, first, last, 1_000)
         expect_first(grid, "userId", [f"u{first}"])
     expect(grid.get_by_role("button", name="Next")).to_be_disabled()
+    grid.get_by_role("button", name="Prev").click()
+    expect_range(grid, 600, 899, 1_000)
+    grid.get_by_role("button", name="Refresh").click()
+    expect(grid.locator(".state")).to_have_text("live")
+    expect_range(grid, 600, 899, 1_000)
+    expect_first(grid, "userId", ["u600"])
     grid.get_by_role("button", name="First").click()
     expect_first(grid, "userId", ["u0"])
 
@@ -156,6 +162,25 @@ def test_the_control_panel_sends_a_message(page: Page, running: Running, board: 
     assert sent == ['{"usersTopic":"users-b","joinType":"inner"}']
     board.announce(message="building g2: 45 % of 1,000 records")
     expect(panel.get_by_role("progressbar")).to_have_attribute("value", "45")
+
+
+def test_the_rejects_badge_opens_them(page: Page, running: Running, board: Board) -> None:
+    log_in(page, running)
+    badge = page.get_by_role("link", name="reject")
+    expect(badge).to_have_text("0 rejects")
+    reject = ["users", 0, 7, "age: expected a bigint, found x", '{"age":"x"}', stamp(1)]
+    board.write(str(board.live), {"users-0-7": reject}, "rejects_ui")
+    expect(badge).to_have_text("1 reject")
+    badge.click()
+    expect_first(table(page, "rejects_ui"), "reason", ["age: expected a bigint, found x"])
+
+
+def test_the_theme_is_chosen_and_remembered(page: Page, running: Running) -> None:
+    log_in(page, running)
+    page.get_by_role("button", name="Dark theme").click()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_role("button", name="Light theme")).to_be_visible()
 
 
 def test_logging_out_ends_all_subscriptions(page: Page, running: Running) -> None:
