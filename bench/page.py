@@ -96,7 +96,7 @@ def live_rows(browser: Browser, stage: Stage, seconds: float) -> list[Result]:
     share = {name: (after[name] - before[name]) / elapsed * 100 for name in after}
     rate = f"{_CHANGES_A_SECOND} changes/s in view"
     return [
-        Result("changes that were shown", seen / elapsed, "changes/s"),
+        Result("how fast the number of the newest change on the screen grows", seen / elapsed, "changes/s"),
         Result(f"scripting at {rate}", share["ScriptDuration"], "% of a core", 5),
         Result(f"main thread at {rate}, painting included", share["TaskDuration"], "% of a core"),
     ]
