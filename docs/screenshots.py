@@ -14,6 +14,7 @@ import chromium
 from liveboard import access, config
 
 FOLDER = Path(__file__).parent
+PHONE_WIDTH = 500
 SIZES = {"board-light": ("light", 1440, 900), "board-dark": ("dark", 1440, 900), "board-phone": ("dark", 390, 844)}
 
 
@@ -25,7 +26,12 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = chromium.launch(playwright)
         for name, (scheme, width, height) in SIZES.items():
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+            page = browser.new_page(
+                viewport={"width": width, "height": height},
+                color_scheme=scheme,  # type: ignore[arg-type]
+                is_mobile=width < PHONE_WIDTH,
+                has_touch=width < PHONE_WIDTH,
+            )
             page.goto(access.login_link(server))
             page.locator(".ag-row").first.wait_for()
             page.locator(".tempo", has_text="old").first.wait_for()
