@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -205,9 +206,11 @@ class Client:
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, bootstrap: str, limits: Limits | None = None, port: int = 0, **settings: Any) -> None:
-        server = ServerSettings(port=port, psk=Secret(KEY), **settings)
-        self.server = LiveServer(server, {"bootstrap.servers": bootstrap}, "liveboard-control", limits)
+    def __init__(
+        self, bootstrap: str, limits: Limits | None = None, storage: Path | None = None, **options: Any
+    ) -> None:
+        settings = ServerSettings(**{"port": 0, "psk": Secret(KEY), **options})
+        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, "liveboard-control", limits, storage)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()

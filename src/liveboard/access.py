@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import secrets
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from liveboard.config import Secret, ServerSettings, Settings
 from liveboard.errors import LiveboardError
+from liveboard.serving.auth import check_keys, is_loopback
 from liveboard.serving.login import make_token
 
 _FILE = "server.json"
@@ -30,13 +30,15 @@ class Access:
 
 def choose(server: ServerSettings) -> tuple[Access, int]:
     """The configured address and key, or a free port and a new key where they are left open; and the port."""
-    if not server.psk and not _is_loopback(server.host):
+    if server.psk or server.keys:
+        check_keys(server)
+    elif not is_loopback(server.host):
         raise LiveboardError(
             "server.psk: expected a key, because server.host lets other machines in, found nothing; set "
             "LIVEBOARD_SERVER_PSK, or server.host to 127.0.0.1"
         )
     port = server.port or _free_port(server.host)
-    return Access(_url(server.host, port), server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
+    return Access(_url(server, port), server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
 
 
 def remember(settings: Settings, access: Access) -> None:
@@ -50,7 +52,7 @@ def remember(settings: Settings, access: Access) -> None:
 def recall(settings: Settings) -> Access:
     """The configured server; what is not configured is as `up` chose it last. Empty where nothing tells."""
     server, key = settings.server, settings.server.psk.reveal()
-    configured = Access(_url(server.host, server.port) if server.port else "", key)
+    configured = Access(_url(server, server.port) if server.port else "", key)
     if configured.url and key:
         return configured
     try:
@@ -65,16 +67,9 @@ def login_link(access: Access) -> str:
     return f"{access.url}/#login={make_token(Secret(access.key))}"
 
 
-def _url(host: str, port: int) -> str:
-    host = _ANY_HOST.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _url(server: ServerSettings, port: int) -> str:
+    host, scheme = _ANY_HOST.get(server.host, server.host), "https" if server.tls_cert_file else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _free_port(host: str) -> int:

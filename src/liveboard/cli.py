@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import getpass
 import os
 import signal
 import sys
@@ -135,7 +136,7 @@ def swap(arguments: argparse.Namespace) -> int:
     if arguments.url:
         from liveboard import remote
 
-        where = remote.server_address(settings, arguments.url, arguments.key)
+        where = remote.server_address(settings, arguments.url, arguments.key, arguments.ca_file)
         said = remote.swap(where, topics, joins, wait=arguments.wait, show=progress.show)
     else:
         said = swapping.run(settings, topics, joins, wait=arguments.wait, show=progress.show)
@@ -153,7 +154,7 @@ def tail(arguments: argparse.Namespace) -> int:
 
         if arguments.from_start:
             raise LiveboardError("--from-start: expected no --url with it, since a server has rows and no history")
-        where = remote.server_address(settings, arguments.url, arguments.key)
+        where = remote.server_address(settings, arguments.url, arguments.key, arguments.ca_file)
         remote.tail(where, arguments.table, as_json=arguments.json, limit=arguments.limit)
     else:
         chosen = {"from_start": arguments.from_start, "as_json": arguments.json, "limit": arguments.limit}
@@ -166,7 +167,7 @@ def tables(arguments: argparse.Namespace) -> int:
     from liveboard import remote
 
     settings = config.load(arguments.config)
-    for line in remote.table_lines(remote.server_address(settings, arguments.url, arguments.key)):
+    for line in remote.table_lines(remote.server_address(settings, arguments.url, arguments.key, arguments.ca_file)):
         print(line)
     return 0
 
@@ -175,8 +176,20 @@ def export(arguments: argparse.Namespace) -> int:
     """Write a whole table of a running server to a file, as of one moment."""
     from liveboard import remote
 
-    where = remote.server_address(config.load(arguments.config), arguments.url, arguments.key)
+    where = remote.server_address(config.load(arguments.config), arguments.url, arguments.key, arguments.ca_file)
     remote.export(where, arguments.table, arguments.format, arguments.output)
+    return 0
+
+
+def key(arguments: argparse.Namespace) -> int:
+    """Make a key for the server, and its hash for the configuration."""
+    from liveboard.serving import hashes
+
+    given = _read_key() if arguments.stdin else None
+    made = given or hashes.new_key()
+    if given is None:
+        print(f"key:  {made.reveal()}")
+    print(f"hash: {hashes.hashed(made)}")
     return 0
 
 
@@ -226,6 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     exported.add_argument("--format", choices=EXPORT_FORMATS, help="default: what FILE ends with, otherwise csv")
     exported.add_argument("--output", type=Path, metavar="FILE", help="default: stdout")
     _server_options(exported)
+    command(key).add_argument("--stdin", action="store_true", help="hash the key on standard input, not a new one")
     command(doctor)
     return parser
 
@@ -235,6 +249,9 @@ def _server_options(
 ) -> None:
     parser.add_argument("--url", metavar="URL", help=url)
     parser.add_argument("--key", metavar="KEY", help="its key (default: server.psk, or the one that `up` has made)")
+    parser.add_argument(
+        "--ca-file", type=Path, metavar="FILE", help="who may have signed its certificate (default: server.ca_file)"
+    )
 
 
 def _sample_options(parser: argparse.ArgumentParser) -> None:
@@ -261,6 +278,14 @@ def _swap_options(parser: argparse.ArgumentParser) -> None:
     option("--join", _maybe_named, "[TABLE=]KIND", "left, inner or asof, for the board's first join or the named one")
     parser.add_argument("--wait", action="store_true", help="show the build until it is live (exit 0) or failed (1)")
     _server_options(parser, "a server to send it through instead of Kafka")
+
+
+def _read_key() -> config.Secret:
+    text = getpass.getpass("key: ") if sys.stdin.isatty() else sys.stdin.readline()
+    given = config.Secret(text.removesuffix("\n").removesuffix("\r"))
+    if not given:
+        raise LiveboardError("--stdin: expected a key, found nothing")
+    return given
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from liveboard import config_values as values
 from liveboard.config_document import Document, Key, Section, build, dotted, keys_of, nearest, patterns
 from liveboard.config_env import CONFIG_VARIABLE, overlay, refuse_unknown
 from liveboard.config_values import ConfigError, Duration, Secret
+from liveboard.contract.frames import DEFAULT_SIZE, MAX_CLIENT_FRAME_BYTES, MAX_SIZE
 from liveboard.contract.names import is_reserved_table
 from liveboard.contract.schema import Column, parse_schema
 
@@ -31,6 +32,8 @@ __all__ = [
     "Duration",
     "Join",
     "KafkaSettings",
+    "KeySettings",
+    "LimitSettings",
     "SaslSettings",
     "Secret",
     "ServerSettings",
@@ -138,13 +141,52 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeySettings:
+    """A key of the server: what it may do, and the tables that it shows (none named: all)."""
+
+    name: str
+    role: Literal["viewer", "admin"]
+    key: values.SecretText = values.NO_SECRET
+    hash: values.KeyHash = values.NO_SECRET
+    tables: values.Tables = ()
+
+
+_Count = Annotated[int, values.integer(1, 1_000_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitSettings:
+    """What a server and one viewer may have; whoever asks for more is told so."""
+
+    viewers: _Count = 10_000
+    viewers_per_address: _Count = 2_000
+    subscriptions: _Count = 100
+    windows: _Count = 10_000
+    queries: _Count = 500
+    exports: _Count = 16
+    window_rows: Annotated[int, values.integer(DEFAULT_SIZE, MAX_SIZE)] = MAX_SIZE
+    conditions: _Count = 100
+    condition_values: _Count = 1_000
+    text_length: _Count = 4_000
+    frame_bytes: Annotated[int, values.integer(1_024, 16_777_216)] = MAX_CLIENT_FRAME_BYTES
+    failed_logins: _Count = 10
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Where viewers connect, the key they need (empty: none was given), and how much of a table is kept (0: all)."""
+    """Where viewers connect, the keys they need (psk: one for everything), and how much of a table is kept (0: all)."""
 
     host: values.FilledText = "127.0.0.1"
     port: values.Port = 8080
     psk: values.SecretText = values.NO_SECRET
+    keys: Mapping[str, KeySettings] = field(default_factory=dict)
+    tls_cert_file: values.Text = ""
+    tls_key_file: values.Text = ""
+    ca_file: values.Text = ""
+    origins: values.Origins = ()
+    trusted_proxies: values.Proxies = ()
     max_rows: values.MaxRows = field(default_factory=values.RowCaps)
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +276,23 @@ def _check_kafka(document: Document, kafka: KafkaSettings) -> None:
             document.problem(("kafka", "ssl", name), expected, because=("kafka", "ssl", other))
 
 
+def _check_server(document: Document, server: ServerSettings) -> None:
+    for name, other in (("tls_cert_file", "tls_key_file"), ("tls_key_file", "tls_cert_file")):
+        if getattr(server, other) and not getattr(server, name):
+            expected = f"expected a file because server.{other} has one, found nothing"
+            document.problem(("server", name), expected, because=("server", other))
+    keys: dict[Key, KeySettings] = {("server", "keys", name): key for name, key in server.keys.items()}
+    _check_distinct(document, "key name", {at: key.name for at, key in keys.items()}, str.lower)
+    taken = {server.psk} - {values.NO_SECRET}
+    for at, key in keys.items():
+        if bool(key.key) == bool(key.hash):
+            found = "both" if key.key else "neither"
+            document.problem(at, f"expected either a key or a hash, as `liveboard key` makes them, found {found}")
+        if key.key in taken:
+            document.problem((*at, "key"), "expected a key of its own, found one that is used twice")
+        taken |= {key.key} - {values.NO_SECRET}
+
+
 def _check_board(document: Document, board: Board) -> None:
     # what is declared, because a source with a problem of its own is not in the board
     declared = list(document.get(("board", "sources")) or ())
@@ -294,7 +353,9 @@ class Settings:
 
     kafka: Annotated[KafkaSettings, Section(KafkaSettings, check=_check_kafka)] = field(default_factory=KafkaSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
-    server: ServerSettings = field(default_factory=ServerSettings)
+    server: Annotated[ServerSettings, Section(ServerSettings, check=_check_server)] = field(
+        default_factory=ServerSettings
+    )
     storage: StorageSettings = field(default_factory=StorageSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     board: Annotated[Board, Section(Board, values.BOARD, _check_board)] = field(default_factory=default_board)

@@ -1,5 +1,6 @@
 """What the value of a configuration key may be: each key has one Spec, and each Spec says what it expects."""
 
+import ipaddress
 import json
 import re
 import tomllib
@@ -185,6 +186,17 @@ def integer(low: int, high: int) -> Spec:
     return Spec(f"an integer from {low} to {high}", parse, from_text)
 
 
+def texts(expected: str, accept: Callable[[str], object]) -> Spec:
+    """A list of texts; in a variable separated by commas."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) and accept(item) for item in value):
+            raise ValueError("not a list of such texts")
+        return tuple(value)
+
+    return Spec(expected, parse, lambda text: [item for part in text.split(",") if (item := part.strip())])
+
+
 def _interval(value: object) -> Duration:
     length = Duration.parse(_text(value))
     if not length.milliseconds:
@@ -204,6 +216,14 @@ def _schema(value: object) -> str:
 def _is_topic(text: str) -> bool:
     legal = re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", text) and text not in (".", "..")
     return bool(legal) and not text.startswith(TOPIC_PREFIX)
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -243,6 +263,10 @@ def _row_caps_from_text(text: str) -> object:
 _ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
+KEY_HASH = re.compile(
+    r"scrypt\$n=([0-9]{4,7}),r=([0-9]{1,2}),p=([0-9]{1,2})\$([A-Za-z0-9_-]{16,64})\$([A-Za-z0-9_-]{22,86})"
+)
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 
 NO_SECRET = Secret()
 NAME = Spec(
@@ -254,10 +278,26 @@ BOARD = Spec("a table", dict, from_text=lambda text: parse_toml(text, "LIVEBOARD
 Text = Annotated[str, Spec("a text", _text)]
 FilledText = Annotated[str, Spec("a text that is not empty", _text_where(str.strip))]
 SecretText = Annotated[Secret, Spec("a text", lambda value: Secret(_text(value)), secret=True)]
+KeyHash = Annotated[
+    Secret,
+    Spec(
+        "a hash that `liveboard key` has made",
+        lambda value: Secret(_text_where(KEY_HASH.fullmatch)(value)),
+        secret=True,
+    ),
+]
 DirPath = Annotated[Path, Spec("a path", lambda value: Path(_text_where(str.strip)(value)))]
 Url = Annotated[str, Spec("an http or https URL", _text_where(re.compile(r"https?://[^\s/]\S*").fullmatch))]
 Servers = Annotated[str, Spec('"embedded" or host:port (several separated by commas)', _text_where(_SERVERS.fullmatch))]
 Port = Annotated[int, integer(0, 65535)]
+Tables = Annotated[
+    tuple[str, ...],
+    texts("a list of table names", lambda text: is_table_name(text) and len(text) <= MAX_TABLE_NAME),
+]
+Origins = Annotated[
+    tuple[str, ...], texts('a list of origins such as "https://board.example.com", in lower case', _ORIGIN.fullmatch)
+]
+Proxies = Annotated[tuple[str, ...], texts('a list of addresses or networks such as "10.0.0.0/8"', _is_network)]
 Interval = Annotated[Duration, Spec('a duration above zero such as "5 minutes", "900 s" or "500 ms"', _interval)]
 DurationOrKeep = Annotated[
     Duration | None, Spec('a duration such as "5 minutes" or "900 s", or "keep"', _duration_or_keep)

@@ -12,7 +12,7 @@ from liveboard import access
 from liveboard.client.address import Address, address
 from liveboard.client.api import Api
 from liveboard.client.subscription import DEFAULT_WINDOW, ask
-from liveboard.client.synchronous import connect
+from liveboard.client.synchronous import opened
 from liveboard.client.update import Row, Update
 from liveboard.config import Settings
 from liveboard.contract.names import CONTROL_TABLE, EXPORT_FORMATS, STATUS_TABLE
@@ -27,12 +27,12 @@ _FIRST_ROWS = 10
 Show = Callable[[str], None]
 
 
-def server_address(settings: Settings, url: str | None, key: str | None) -> Address:
+def server_address(settings: Settings, url: str | None, key: str | None, ca_file: Path | None = None) -> Address:
     """The server that is meant: the given one, or the one that `up` runs here, or that of the settings."""
     known = access.recall(settings)
     if url is None and not known.url:
         raise LiveboardError("--url: expected the address of the server, because server.port is 0, found nothing")
-    return address(url or known.url, key or known.key)
+    return address(url or known.url, key or known.key, str(ca_file or settings.server.ca_file))
 
 
 def table_lines(where: Address) -> Iterator[str]:
@@ -72,7 +72,7 @@ def tail(where: Address, table: str, *, as_json: bool, limit: int | None) -> Non
     printed = 0
     lines: Lines | None = None
     sort = [(TS.name, "desc")] if _has_ts(where, table) else None
-    with connect(where.url, where.psk) as client:
+    with opened(where) as client:
         for update in client.updates(table, (0, _NEWEST_ROWS), sort=sort):
             names = [column.name for column in update.columns]
             lines = lines or (json_lines(table, names) if as_json else text_lines(names))
@@ -89,7 +89,7 @@ def tail(where: Address, table: str, *, as_json: bool, limit: int | None) -> Non
 
 def swap(where: Address, topics: Mapping[str, str], joins: Mapping[str, str], *, wait: bool, show: Show) -> str:
     """As `liveboard.swap.run`, by way of a server: sends the control message, and waits for its end if wanted."""
-    with connect(where.url, where.psk) as client:
+    with opened(where) as client:
         [status] = next(iter(client.updates(STATUS_TABLE))).records()
         now = {name.removesuffix("Topic"): topic for name, topic in status.items() if name.endswith("Topic")}
         wanted = {**now, **topics}

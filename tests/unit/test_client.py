@@ -78,7 +78,7 @@ class FakeServer:
 
     @contextlib.asynccontextmanager
     async def dial(self) -> AsyncIterator[FakeSocket]:
-        answer = self.answers.pop(0) if self.answers else frames.Ready((), "a test")
+        answer = self.answers.pop(0) if self.answers else frames.Ready((), frames.Role.ADMIN, "a test")
         if isinstance(answer, Exception):
             raise answer
         socket = FakeSocket()

@@ -726,6 +726,74 @@ def test_what_is_missing_is_blamed_on_what_asks_for_it() -> None:
         load(environ=environ)
 
 
+HASH = "scrypt$n=32768,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+
+def test_keys_of_the_server(file: File, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("from a file\n")
+    keys: Raw = {
+        "wall": {"role": "viewer", "tables": ["final_ui", "users_ui"]},
+        "desk": {"role": "admin", "hash": HASH},
+    }
+    environ = {"LIVEBOARD_SERVER_KEYS_WALL_KEY_FILE": "secret", "LIVEBOARD_SERVER_ORIGINS": "https://a.b, http://c:1"}
+    server = file.load({"server": {"keys": keys}}, environ).server
+    assert server.keys["wall"] == config.KeySettings(
+        name="wall", role="viewer", key=Secret("from a file"), tables=("final_ui", "users_ui")
+    )
+    assert server.keys["desk"] == config.KeySettings(name="desk", role="admin", hash=Secret(HASH))
+    assert server.origins == ("https://a.b", "http://c:1")
+    assert "from a file" not in repr(server)
+    assert HASH not in repr(server)
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ({"keys": {"a": {"key": "x"}}}, 'server.keys.a.role: expected "viewer" or "admin", found nothing'),
+        (
+            {"keys": {"a": {"key": "x", "role": "king"}}},
+            'server.keys.a.role: expected "viewer" or "admin", found "king"',
+        ),
+        (
+            {"keys": {"a": {"role": "viewer"}}},
+            "server.keys.a: expected either a key or a hash, as `liveboard key` makes them, found neither",
+        ),
+        (
+            {"keys": {"a": {"role": "viewer", "key": "x", "hash": HASH}}},
+            "server.keys.a: expected either a key or a hash, as `liveboard key` makes them, found both",
+        ),
+        (
+            {"keys": {"a": {"role": "viewer", "hash": "5f4dcc3b5aa765d61d8327deb882cf99"}}},
+            "server.keys.a.hash: expected a hash that `liveboard key` has made, found a text",
+        ),
+        (
+            {"psk": "x", "keys": {"a": {"role": "viewer", "key": "x"}}},
+            "server.keys.a.key: expected a key of its own, found one that is used twice",
+        ),
+        (
+            {"keys": {"a": {"role": "viewer", "key": "x", "tables": "final_ui"}}},
+            'server.keys.a.tables: expected a list of table names, found "final_ui"',
+        ),
+        (
+            {"tls_cert_file": "x"},
+            "server.tls_key_file: expected a file because server.tls_cert_file has one, found nothing",
+        ),
+        (
+            {"origins": ["*"]},
+            'server.origins: expected a list of origins such as "https://board.example.com", in lower case, '
+            "found an array",
+        ),
+        (
+            {"trusted_proxies": ["localhost"]},
+            'server.trusted_proxies: expected a list of addresses or networks such as "10.0.0.0/8", found an array',
+        ),
+        ({"limits": {"viewers": 0}}, "server.limits.viewers: expected an integer from 1 to 1000000, found 0"),
+    ],
+)
+def test_the_server_must_be_safe(file: File, server: Raw, problem: str) -> None:
+    assert file.problems({"server": server}) == [f"{problem} (FILE)"]
+
+
 # Secrets.
 
 
@@ -799,6 +867,7 @@ def test_documented_keys_are_all_and_only_the_keys(file: File) -> None:
     keys = config.documented_keys()
     assert len(set(keys)) == len(keys)
     assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.salt"} <= set(keys)
-    environ = {variable(tuple(key.replace("<name>", "users").split("."))): "" for key in keys if ".joins." not in key}
+    named = [key for key in keys if ".joins." not in key and ".keys." not in key]
+    environ = {variable(tuple(key.replace("<name>", "users").split("."))): "" for key in named}
     # every name is known, whatever is wrong with the empty values
     assert not [line for line in file.problems("", environ) if "unknown" in line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ class Address:
 
     url: str
     psk: Secret
+    tls: ssl.SSLContext | None = None
+    """How the server's certificate is checked; None for http://."""
 
     @property
     def websocket(self) -> str:
@@ -35,8 +38,12 @@ class Address:
         return f"ws{self.url.removeprefix('http')}/ws"
 
 
-def address(url: str | None, psk: str | Secret | None) -> Address:
-    """The address; an error names the one that is missing, url or psk, or says what is wrong with the url."""
+def address(url: str | None, psk: str | Secret | None, ca_file: str | None = None) -> Address:
+    """The address; an error names the one that is missing, url or psk, or says what is wrong with the url.
+
+    A server with https:// is trusted if an authority in `ca_file` has signed its certificate; without the file, one of
+    the system, or of the file that the variable SSL_CERT_FILE names.
+    """
     expected = "url: expected the address of a server such as http://127.0.0.1:8080"
     if not url:
         raise LiveboardError(f"{expected}, found nothing")
@@ -55,4 +62,19 @@ def address(url: str | None, psk: str | Secret | None) -> Address:
     # HTTP carries no other characters, and the errors of those who try show the key.
     if not key.reveal().isprintable() or max(key.reveal()) > "\xff":
         raise LiveboardError("psk: expected a key of printable Latin-1 characters, found others")
-    return Address(f"{_SCHEMES[parts.scheme]}://{parts.netloc}{path}", key)
+    scheme = _SCHEMES[parts.scheme]
+    return Address(f"{scheme}://{parts.netloc}{path}", key, _trusting(ca_file) if scheme == "https" else None)
+
+
+def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file or None)
+    except (ssl.SSLError, OSError) as error:
+        reason = "it has none" if isinstance(error, ssl.SSLError) else error.strerror
+        raise LiveboardError(f"ca_file: expected a PEM file with authorities, found {ca_file}: {reason}") from None
+
+
+def untrusted(url: str, error: ssl.SSLCertVerificationError) -> Unreachable:
+    """What is said of a server whose certificate is not trusted."""
+    expected = "expected a certificate of a trusted authority (ca_file, or SSL_CERT_FILE)"
+    return Unreachable(f"{url}: {expected}, found: {error.verify_message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from liveboard.client.address import Address, Unauthorized, Unreachable
+from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
 from liveboard.contract import frames
 from liveboard.contract.names import EXPORT_FORMATS
 from liveboard.errors import LiveboardError
@@ -50,7 +51,7 @@ class Api:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=address.tls))
 
     def tables(self) -> tuple[frames.TableInfo, ...]:
         """The tables that there are."""
@@ -91,6 +92,8 @@ class Api:
             with error:
                 raise self._refusal(error) from None
         except urllib.error.URLError as error:
+            if isinstance(error.reason, ssl.SSLCertVerificationError):
+                raise untrusted(self._address.url, error.reason) from None
             raise Unreachable(
                 f"{self._address.url}: expected a liveboard server, found none ({error.reason})"
             ) from None

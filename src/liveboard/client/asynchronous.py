@@ -32,9 +32,12 @@ _log = logging.getLogger(f"{__name__}.websockets")
 _log.setLevel(logging.INFO)
 
 
-async def connect_async(url: str | None, psk: str | Secret | None) -> AsyncClient:
-    """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server."""
-    where = address(url, psk)
+async def connect_async(url: str | None, psk: str | Secret | None, *, ca_file: str | None = None) -> AsyncClient:
+    """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server.
+
+    `ca_file` has the authorities that may have signed the server's certificate, if not those of the system.
+    """
+    where = address(url, psk, ca_file)
     connection = dialled(where)
     await connection.open()
     return AsyncClient(where, connection)
@@ -47,6 +50,7 @@ def dialled(where: Address) -> Connection:
         # Frames are as large as their windows, and the server's beats show that it is there.
         return websockets.connect(
             where.websocket,
+            ssl=where.tls,
             logger=_log,
             compression=None,
             max_size=None,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from liveboard.client.address import Address, Unauthorized, Unreachable
+from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
 from liveboard.client.backoff import Backoff
 from liveboard.client.subscription import Listener, Shared, Subscription
 from liveboard.client.update import Gap
@@ -292,6 +293,8 @@ class Connection:
             if code == frames.UNAUTHORIZED:
                 return Unauthorized()
             return Unreachable(f"{self._address.url}: expected an open connection, found it closed ({code} {reason})")
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return untrusted(self._address.url, error)
         if not isinstance(error, OSError | WebSocketException):
             _log.exception("%s: the connection failed", self._address.url)
         return Unreachable(f"{self._address.url}: expected a liveboard server, found none ({error})")

@@ -26,9 +26,16 @@ from liveboard.errors import LiveboardError
 _T = TypeVar("_T")
 
 
-def connect(url: str | None, psk: str | Secret | None) -> Client:
-    """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server."""
-    where = address(url, psk)
+def connect(url: str | None, psk: str | Secret | None, *, ca_file: str | None = None) -> Client:
+    """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server.
+
+    `ca_file` has the authorities that may have signed the server's certificate, if not those of the system.
+    """
+    return opened(address(url, psk, ca_file))
+
+
+def opened(where: Address) -> Client:
+    """As `connect`."""
     background = Background()
     try:
         connection = background.call(lambda: dialled(where))

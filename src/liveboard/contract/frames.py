@@ -73,6 +73,15 @@ class Code(StrEnum):
     OVERLOADED = "overloaded"
 
 
+class Role(StrEnum):
+    """What a key is for."""
+
+    VIEWER = "viewer"
+    """Reads the tables that the key shows."""
+    ADMIN = "admin"
+    """Also swaps topics and joins."""
+
+
 class FrameError(LiveboardError):
     """What is answered with an error frame; `id` is the subscription's, where it is known."""
 
@@ -146,9 +155,10 @@ class TableInfo(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag_field="ev", tag="ready"):
-    """The key was right."""
+    """The key was right; the tables are those that it shows."""
 
     tables: tuple[TableInfo, ...]
+    role: Role
     server: str
 
 

@@ -7,37 +7,41 @@
 | GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
 | GET …/NAME/chart     | yes | what there is to draw of a column: column, filter, search, generation                 |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
-| GET /api/topics       | yes | the topics that a source may read                                                   |
+| GET /api/topics       | yes | the topics that a source may read; for admins, like the one before                  |
 | POST /api/login       | no  | exchanges the token of a login link for the key, once                               |
 | GET /healthz          | no  | the process is there                                                                |
 | GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
 | GET /metrics          | no  | for Prometheus                                                                      |
 | GET /…                | no  | the page                                                                            |
 
-Every error is `{"error":{"code":…,"message":…}}`.
+A key shows its own tables only; to it, all others are as unknown as those that there are not. Every error is
+`{"error":{"code":…,"message":…}}`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Lifespan
 
+from liveboard.config import LimitSettings
 from liveboard.contract import frames
-from liveboard.contract.frames import Code, FrameError
+from liveboard.contract.frames import Code, FrameError, Role
 from liveboard.errors import LiveboardError
-from liveboard.serving.auth import Key
+from liveboard.serving.auth import Grant, bearer
 from liveboard.serving.chart import chart_ask
 from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
+from liveboard.serving.gate import Forbidden, Gate, TooFast
 from liveboard.serving.hub import Hub, check_window
 from liveboard.serving.login import Logins
 from liveboard.serving.metrics import CONTENT_TYPE, Counters
@@ -53,9 +57,9 @@ _HTTP_STATUS = {
     Code.TOO_MANY: 429,
     Code.OVERLOADED: 503,
 }
-_STATUS_CODES = {404: "not_found", 405: "bad_method"}
+_STATUS_CODES = {403: "forbidden", 404: "not_found", 405: "bad_method"}
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request, Grant], Awaitable[Response]]
 
 
 class Api:
@@ -63,7 +67,7 @@ class Api:
 
     def __init__(
         self,
-        key: Key,
+        gate: Gate,
         logins: Logins,
         hub: Hub,
         views: Views,
@@ -73,8 +77,9 @@ class Api:
         exports: Exports,
         counters: Counters,
         page: Page,
+        limits: LimitSettings,
     ) -> None:
-        self._key = key
+        self._gate = gate
         self._logins = logins
         self._hub = hub
         self._views = views
@@ -84,8 +89,9 @@ class Api:
         self._exports = exports
         self._counters = counters
         self._page = page
+        self._limits = limits
 
-    def app(self, lifespan: Lifespan[Starlette] | None = None) -> Starlette:
+    def app(self, middleware: Sequence[Middleware], lifespan: Lifespan[Starlette]) -> Starlette:
         """The whole of it."""
         routes: list[BaseRoute] = [
             WebSocketRoute("/ws", self._hub.serve),
@@ -93,28 +99,38 @@ class Api:
             Route("/api/tables/{name}", self._with_key(self.window)),
             Route("/api/tables/{name}/export", self._with_key(self.export)),
             Route("/api/tables/{name}/chart", self._with_key(self.chart)),
-            Route("/api/control", self._with_key(self.control), methods=["POST"]),
-            Route("/api/topics", self._with_key(self.topics)),
+            Route("/api/control", self._with_key(self.control, Role.ADMIN), methods=["POST"]),
+            Route("/api/topics", self._with_key(self.topics, Role.ADMIN)),
             Route("/api/login", self.login, methods=["POST"]),
             Route("/healthz", self.health),
             Route("/readyz", self.readiness),
             Route("/metrics", self.metrics),
             self._page.route(),
         ]
-        handlers = {FrameError: _frame_error, HTTPException: _http_error, Exception: _failure}
-        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
+        handlers = {
+            FrameError: _frame_error,
+            Forbidden: _forbidden,
+            HTTPException: _http_error,
+            Exception: _failure,
+        }
+        return Starlette(
+            routes=routes,
+            middleware=middleware,
+            lifespan=lifespan,
+            exception_handlers=handlers,  # type: ignore[arg-type]
+        )
 
-    async def tables(self, request: Request) -> Response:
+    async def tables(self, request: Request, grant: Grant) -> Response:
         """The tables that names mean."""
         catalogue = self._hub.catalogue
-        return _json({"generation": catalogue.live, "tables": catalogue.infos()})
+        return _json({"generation": catalogue.live, "tables": catalogue.infos(grant)})
 
-    async def window(self, request: Request) -> Response:
+    async def window(self, request: Request, grant: Grant) -> Response:
         """A window of a table, as a snapshot has it."""
         asked = _asked(request)
-        table = self._hub.catalogue.find(asked.table, asked.generation)
-        check_window(asked.offset, asked.size)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        check_window(asked.offset, asked.size, self._limits)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
         listener = _Once()
         window = self._views.open(table, query, asked.offset, asked.size, listener)
         try:
@@ -124,24 +140,24 @@ class Api:
         finally:
             self._views.close(window, listener)
 
-    async def export(self, request: Request) -> Response:
+    async def export(self, request: Request, grant: Grant) -> Response:
         """A whole table, or all rows of a view, as a file."""
         asked = _asked(request, "format")
         if {"offset", "size"} & request.query_params.keys():
             raise FrameError(Code.BAD_WINDOW, "expected no offset and no size, since an export has all rows, found one")
-        table = self._hub.catalogue.find(asked.table, asked.generation)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
         return await self._exports.response(table, query, request.query_params.get("format", "csv"))
 
-    async def chart(self, request: Request) -> Response:
+    async def chart(self, request: Request, grant: Grant) -> Response:
         """A column of a table, or of all rows of a view, as a picture shows it."""
         asked = _asked(request, "column")
-        table = self._hub.catalogue.find(asked.table, asked.generation)
-        query = compile_query(table.columns, None, asked.filter, asked.search)
+        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        query = compile_query(table.columns, None, asked.filter, asked.search, self._limits)
         ask = chart_ask(table.columns, query, request.query_params.get("column", ""))
         return _json(await self._views.chart(table, ask))
 
-    async def control(self, request: Request) -> Response:
+    async def control(self, request: Request, grant: Grant) -> Response:
         """Passes a control message on."""
         body = await _body(request)
         try:
@@ -154,7 +170,7 @@ class Api:
             return _error(503, "unavailable", str(error))
         return _json({"partition": partition, "offset": offset}, 202)
 
-    async def topics(self, request: Request) -> Response:
+    async def topics(self, request: Request, grant: Grant) -> Response:
         """What a source may read."""
         try:
             return _json({"topics": await self._topics.names()})
@@ -163,13 +179,15 @@ class Api:
 
     async def login(self, request: Request) -> Response:
         """The key for the token of a login link."""
+        self._gate.check_origin(request)
+        self._gate.check_pace(request)
         try:
             asked = msgspec.json.decode(await _body(request), type=_Login)
         except (msgspec.MsgspecError, UnicodeError) as error:
             return _error(400, "bad_message", f"expected the token of a login link, found: {error}")
-        key = self._logins.exchange(asked.token)
+        key = await asyncio.to_thread(self._logins.exchange, asked.token)
         if key is None:
-            self._counters.refused()
+            self._gate.failed(request)
             raise FrameError(Code.UNAUTHORIZED, "expected a login link that is new, found one that is used or too old")
         return _json({"key": key.reveal()})
 
@@ -194,14 +212,20 @@ class Api:
         """For Prometheus."""
         return Response(self._counters.text(), headers={"Content-Type": CONTENT_TYPE})
 
-    def _with_key(self, endpoint: Endpoint) -> Endpoint:
+    def _with_key(self, endpoint: Endpoint, role: Role = Role.VIEWER) -> Callable[[Request], Awaitable[Response]]:
         async def checked(request: Request) -> Response:
-            if not self._key.opens_header(request.headers.get("authorization")):
+            if request.method not in ("GET", "HEAD"):
+                self._gate.check_origin(request)
+            key = bearer(request.headers.get("authorization"))
+            if key is None:
                 self._counters.refused()
                 raise FrameError(
                     Code.UNAUTHORIZED, "expected the header Authorization: Bearer <key>, found another or none"
                 )
-            return await endpoint(request)
+            grant = await self._gate.grant(request, key)
+            if role is Role.ADMIN and grant.role is not Role.ADMIN:
+                raise Forbidden(f"expected a key with the role admin, found one with the role {grant.role}")
+            return await endpoint(request, grant)
 
         return checked
 
@@ -259,7 +283,15 @@ def _error(status: int, code: str, message: str) -> Response:
 
 
 async def _frame_error(request: Request, error: FrameError) -> Response:
+    if isinstance(error, TooFast):
+        answer = _error(429, Code.TOO_MANY, str(error))
+        answer.headers["Retry-After"] = str(error.wait_s)
+        return answer
     return _error(_HTTP_STATUS.get(error.code, 400), error.code, str(error))
+
+
+async def _forbidden(request: Request, error: Forbidden) -> Response:
+    return _error(403, "forbidden", str(error))
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:

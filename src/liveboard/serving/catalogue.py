@@ -12,6 +12,7 @@ from liveboard.contract.frames import Code, FrameError, TableInfo
 from liveboard.contract.names import STATUS_TABLE, generation_number, is_table_name
 from liveboard.contract.schema import Column
 from liveboard.contract.status import STATUS_KEY, BoardStatus, State, status_columns, status_row
+from liveboard.serving.auth import Grant
 from liveboard.serving.table import Applied, Change, Table
 
 FOLLOWED = (State.BUILDING, State.LIVE, State.RETIRING)
@@ -61,21 +62,24 @@ class Catalogue:
         tables = [table for (generation, _), table in self._tables.items() if generation in (None, self.live)]
         return sorted(tables, key=lambda table: (places.get(table.name, len(places)), table.name))
 
-    def infos(self) -> tuple[TableInfo, ...]:
-        """The tables that names mean, as viewers are told of them."""
-        return tuple(TableInfo(table.name, table.wire, len(table)) for table in self.named())
+    def infos(self, grant: Grant) -> tuple[TableInfo, ...]:
+        """The tables that names mean, as viewers with a key are told of them."""
+        return tuple(TableInfo(table.name, table.wire, len(table)) for table in self.named() if grant.shows(table.name))
 
-    def find(self, name: str, generation: str | None = None) -> Table:
-        """What a name means, or a table of one generation; otherwise a FrameError."""
+    def find(self, grant: Grant, name: str, generation: str | None = None) -> Table:
+        """What a name means, or a table of one generation; otherwise a FrameError.
+
+        A table that the key does not show is as unknown as one that there is not.
+        """
         if not is_table_name(name):
             raise FrameError(
                 Code.BAD_NAME, f'expected a table name of letters, digits and "_" like "final_ui", found "{name[:100]}"'
             )
         keys = [(generation, name)] if generation is not None else [(self.live, name), (None, name)]
         for key in keys:
-            if key in self._tables:
+            if key in self._tables and grant.shows(name):
                 return self._tables[key]
-        raise FrameError(Code.UNKNOWN_TABLE, self._unknown(name, generation))
+        raise FrameError(Code.UNKNOWN_TABLE, self._unknown(grant, name, generation))
 
     def loaded(self, table: Table) -> None:
         """A table has been read for the first time."""
@@ -129,10 +133,12 @@ class Catalogue:
         else:
             self._watcher.applied(table, table.apply([(STATUS_KEY, row)]))
 
-    def _unknown(self, name: str, generation: str | None) -> str:
+    def _unknown(self, grant: Grant, name: str, generation: str | None) -> str:
+        name = name[:100]
         if generation is None:
-            known = ", ".join(table.name for table in self.named())
+            known = ", ".join(table.name for table in self.named() if grant.shows(table.name))
             return f'expected a table ({known or "none is loaded yet"}), found "{name}"'
-        generations = {table.generation for table in self if table.generation is not None}
+        generation = generation[:100]
+        generations = {table.generation for table in self if table.generation is not None and grant.shows(table.name)}
         known = ", ".join(sorted(generations, key=generation_number))
         return f'expected a table of a generation that is kept ({known or "none"}), found "{name}" of "{generation}"'

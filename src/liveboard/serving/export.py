@@ -16,6 +16,7 @@ import orjson
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
+from liveboard.config import LimitSettings
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import Column
@@ -28,8 +29,6 @@ STALLED_S = 60.0
 # A few milliseconds of work at most, because it holds Python's lock.
 _SLICE_ROWS = 500
 _THREADS = 2
-# Each holds the rows of its moment until it has been read.
-_MAX_OPEN = 16
 
 _log = logging.getLogger(__name__)
 
@@ -37,18 +36,19 @@ _log = logging.getLogger(__name__)
 class Exports:
     """Makes the files of a server; belongs to its event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = LimitSettings.exports) -> None:
         self.open = 0
-        """How many files are being sent."""
+        """How many files are being made or sent; each holds the rows of its moment."""
+        self._most = most
         self._threads = ThreadPoolExecutor(_THREADS, "export")
 
     async def response(self, table: Table, query: Query, format: str) -> StreamingResponse:
         """The file as an answer that is made while it is sent; a FrameError for a format that there is not."""
         if format not in ENCODERS:
             raise FrameError(Code.BAD_FRAME, f'format: expected {", ".join(ENCODERS)}, found "{format[:100]}"')
-        if self.open >= _MAX_OPEN:
+        if self.open >= self._most:
             raise FrameError(
-                Code.OVERLOADED, f"expected up to {_MAX_OPEN} exports at a time, found one more; try later"
+                Code.OVERLOADED, f"expected up to {self._most} exports at a time, found one more; try later"
             )
         media_type, encoder = ENCODERS[format]
         first, rows = table.rows()
@@ -56,7 +56,11 @@ class Exports:
         if query.is_natural:
             slices = _slices(rows)
         else:
-            slices = await loop.run_in_executor(self._threads, _found, table.columns, first, rows, query)
+            self.open += 1
+            try:
+                slices = await loop.run_in_executor(self._threads, _found, table.columns, first, rows, query)
+            finally:
+                self.open -= 1
         headers = {
             "Content-Disposition": f'attachment; filename="{table.name}.{format}"',
             "Cache-Control": "no-store",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,10 +18,12 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from liveboard import __version__
+from liveboard.config import LimitSettings
 from liveboard.contract import frames
 from liveboard.contract.frames import Code, FrameError
-from liveboard.serving.auth import Key
+from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
+from liveboard.serving.gate import Forbidden, Gate
 from liveboard.serving.metrics import Counters
 from liveboard.serving.query import compile_query
 from liveboard.serving.table import Applied, Table
@@ -37,13 +39,10 @@ _GOODBYE_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one server and one viewer may have."""
+@dataclass(frozen=True, kw_only=True)
+class Limits(LimitSettings):
+    """What one server and one viewer may have: what is configured, and what is not."""
 
-    viewers: int = 10_000
-    subscriptions: int = 100
-    """Per viewer."""
     waiting: int = 1_000
     """Answers that a viewer has not read yet."""
     auth_within_s: float = frames.AUTH_WITHIN_S
@@ -53,10 +52,11 @@ class Limits:
 class Subscription:
     """A window under an id of the viewer's choice; with a name that can come to mean another table."""
 
-    def __init__(self, asked: frames.Subscribe, viewer: Viewer, views: Views) -> None:
+    def __init__(self, asked: frames.Subscribe, viewer: Viewer, views: Views, limits: Limits) -> None:
         self.asked = asked
         self._viewer = viewer
         self._views = views
+        self._limits = limits
         self._window: Window | None = None
         self._coming: Window | None = None
         self._step = 0
@@ -71,8 +71,8 @@ class Subscription:
 
     def show(self, asked: frames.Subscribe, table: Table) -> None:
         """Moves to a window; the one before is shown until the new one has a content. A FrameError changes nothing."""
-        check_window(asked.offset, asked.size)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search)
+        check_window(asked.offset, asked.size, self._limits)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
         window = self._views.open(table, query, asked.offset, asked.size, self)
         self.asked = asked
         if self._coming not in (None, window):
@@ -124,9 +124,10 @@ class Subscription:
 
 
 class Viewer:
-    """One connection."""
+    """One connection, and what its key allows."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, grant: Grant, limits: Limits) -> None:
+        self.grant = grant
         self.subscriptions: dict[int, Subscription] = {}
         self._limits = limits
         self._answers: deque[str] = deque()
@@ -186,13 +187,14 @@ class Viewer:
 class Hub:
     """All viewers; belongs to the event loop, and is told by the catalogue what becomes of the tables."""
 
-    def __init__(self, key: Key, views: Views, counters: Counters, limits: Limits | None = None) -> None:
+    def __init__(self, gate: Gate, views: Views, counters: Counters, limits: Limits) -> None:
         self.viewers: set[Viewer] = set()
         self.catalogue = Catalogue(self)
-        self._key = key
+        self._gate = gate
         self._views = views
         self._counters = counters
-        self._limits = limits or Limits()
+        self._limits = limits
+        self._connections: Counter[str | None] = Counter()
 
     @property
     def subscriptions(self) -> int:
@@ -201,14 +203,35 @@ class Hub:
 
     async def serve(self, socket: WebSocket) -> None:
         """One connection, from its first frame to its end."""
+        try:
+            self._gate.check_origin(socket)
+        except Forbidden:
+            # Before it is accepted: a browser gets 403.
+            return await socket.close()
         await socket.accept()
-        with contextlib.suppress(WebSocketDisconnect):
-            if len(self.viewers) >= self._limits.viewers:
-                message = f"expected up to {self._limits.viewers} viewers, found one more; try again later"
-                return await _refuse(socket, Code.OVERLOADED, message, frames.OVERLOADED)
-            if await self._is_let_in(socket):
-                await self._attend(socket)
+        address = _client(socket)
+        self._connections[address] += 1
+        try:
+            with contextlib.suppress(WebSocketDisconnect):
+                if full := self._full(address):
+                    return await _refuse(socket, Code.OVERLOADED, full, frames.OVERLOADED)
+                grant = await self._let_in(socket)
+                if grant:
+                    await self._attend(socket, grant)
+        finally:
+            self._connections[address] -= 1
+            if not self._connections[address]:
+                del self._connections[address]
         return None
+
+    def _full(self, address: str | None) -> str:
+        for found, limit, of in (
+            (self._connections.total(), self._limits.viewers, "viewers"),
+            (self._connections[address], self._limits.viewers_per_address, "viewers from one address"),
+        ):
+            if found > limit:
+                return f"expected up to {limit} {of}, found one more; try again later"
+        return ""
 
     async def beat(self) -> None:
         """Lets all viewers know from time to time that the server is there."""
@@ -227,7 +250,7 @@ class Hub:
             for subscription in tuple(viewer.subscriptions.values()):
                 asked = subscription.asked
                 try:
-                    table = self.catalogue.find(asked.table, asked.generation)
+                    table = self.catalogue.find(viewer.grant, asked.table, asked.generation)
                     if table is not subscription.table:
                         subscription.show(asked, table)
                 except FrameError as error:
@@ -243,8 +266,8 @@ class Hub:
                     self._end(viewer, asked.id, FrameError(Code.UNKNOWN_TABLE, message))
         self._views.drop(table)
 
-    async def _is_let_in(self, socket: WebSocket) -> bool:
-        message = f"expected the frame auth with the server's key within {self._limits.auth_within_s:g} s"
+    async def _let_in(self, socket: WebSocket) -> Grant | None:
+        message = f"expected the frame auth with a key of the server within {self._limits.auth_within_s:g} s"
         try:
             async with asyncio.timeout(self._limits.auth_within_s):
                 frame = frames.decode_client(await _receive(socket))
@@ -252,22 +275,26 @@ class Hub:
             frame, message = None, f"{message}, found nothing"
         except FrameError:
             frame, message = None, f"{message}, found something else"
-        if isinstance(frame, frames.Auth) and self._key.opens(frame.psk):
-            if frame.protocol == frames.PROTOCOL:
-                return True
+        if not isinstance(frame, frames.Auth):
+            self._counters.refused()
+            _log.warning("viewer without a key", extra={"client": _client(socket)})
+            await _refuse(socket, Code.UNAUTHORIZED, message, frames.UNAUTHORIZED)
+            return None
+        try:
+            grant = await self._gate.grant(socket, frame.psk)
+        except FrameError as error:
+            close = frames.UNAUTHORIZED if error.code is Code.UNAUTHORIZED else frames.OVERLOADED
+            await _refuse(socket, error.code, str(error), close)
+            return None
+        if frame.protocol != frames.PROTOCOL:
             message = f"expected protocol {frames.PROTOCOL}, found {frame.protocol}"
             await _refuse(socket, Code.BAD_FRAME, message, frames.UNSUPPORTED)
-            return False
-        self._counters.refused()
-        _log.warning("viewer refused", extra={"client": _client(socket)})
-        await _refuse(
-            socket, Code.UNAUTHORIZED, message if frame is None else f"{message}, found another", frames.UNAUTHORIZED
-        )
-        return False
+            return None
+        return grant
 
-    async def _attend(self, socket: WebSocket) -> None:
-        viewer = Viewer(self._limits)
-        viewer.say(frames.Ready(self.catalogue.infos(), f"liveboard {__version__}"))
+    async def _attend(self, socket: WebSocket, grant: Grant) -> None:
+        viewer = Viewer(grant, self._limits)
+        viewer.say(frames.Ready(self.catalogue.infos(grant), grant.role, f"liveboard {__version__}"))
         self.viewers.add(viewer)
         sender = asyncio.create_task(self._send(viewer, socket))
         try:
@@ -309,9 +336,9 @@ class Hub:
         if len(viewer.subscriptions) >= self._limits.subscriptions:
             expected = f"expected up to {self._limits.subscriptions} subscriptions on a connection"
             raise FrameError(Code.TOO_MANY, f"{expected}, found one more", asked.id)
-        subscription = Subscription(asked, viewer, self._views)
+        subscription = Subscription(asked, viewer, self._views, self._limits)
         with _about(asked.id):
-            subscription.show(asked, self.catalogue.find(asked.table, asked.generation))
+            subscription.show(asked, self.catalogue.find(viewer.grant, asked.table, asked.generation))
         viewer.subscriptions[asked.id] = subscription
 
     def _move(self, viewer: Viewer, frame: frames.Window) -> None:
@@ -327,10 +354,10 @@ class Hub:
         viewer.say(frames.Error(id, error.code, str(error)))
 
 
-def check_window(offset: int, size: int) -> None:
+def check_window(offset: int, size: int, limits: LimitSettings) -> None:
     """Whether there can be such a window; otherwise a FrameError."""
-    if not 1 <= size <= frames.MAX_SIZE:
-        raise FrameError(Code.BAD_WINDOW, f"expected a size from 1 to {frames.MAX_SIZE}, found {size}")
+    if not 1 <= size <= limits.window_rows:
+        raise FrameError(Code.BAD_WINDOW, f"expected a size from 1 to {limits.window_rows}, found {size}")
     if not 0 <= offset <= _MAX_OFFSET:
         raise FrameError(Code.BAD_WINDOW, f"expected an offset from 0 to {_MAX_OFFSET}, found {offset}")
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import logging
 import secrets
+import threading
 import time
+from pathlib import Path
 
 from liveboard.config import Secret
+
+_log = logging.getLogger(__name__)
 
 LIFE_S = 600.0
 _NONCE_BYTES = 12
@@ -24,25 +30,50 @@ def make_token(key: Secret, life_s: float = LIFE_S) -> str:
 
 
 class Logins:
-    """Exchanges tokens for the key, each once."""
+    """Exchanges tokens for the key, each once, also after a restart if there is a file to remember them in."""
 
-    def __init__(self, key: Secret) -> None:
+    def __init__(self, key: Secret, file: Path | None = None) -> None:
         self._key = key
-        self._used: dict[str, float] = {}
+        self._file = file
+        self._lock = threading.Lock()
+        self._used = _remembered(file)
 
     def exchange(self, token: str) -> Secret | None:
-        """The key; None if the token is forged, too old or used."""
-        now = time.time()
-        self._used = {claim: end for claim, end in self._used.items() if end > now}
+        """The key; None if the token is forged, too old or used, or if there is no key to give."""
         claim, _, signature = token.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), _signature(self._key, claim).encode()) or claim in self._used:
+        if not self._key or not hmac.compare_digest(
+            signature.encode("utf-8", "surrogatepass"), _signature(self._key, claim).encode()
+        ):
             return None
-        end = float(claim.partition(".")[0])
-        if end <= now:
-            return None
-        self._used[claim] = end
+        end, now = float(claim.partition(".")[0]), time.time()
+        with self._lock:
+            if end <= now or claim in self._used:
+                return None
+            self._used = {other: until for other, until in self._used.items() if until > now} | {claim: end}
+            self._remember()
         return self._key
+
+    def _remember(self) -> None:
+        if self._file is None:
+            return
+        part = self._file.with_suffix(".part")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(self._used))
+            part.replace(self._file)
+        except OSError as error:
+            # The link stays used for as long as this process lives.
+            _log.warning("used login link not remembered", extra={"file": self._file, "reason": error.strerror})
+
+
+def _remembered(file: Path | None) -> dict[str, float]:
+    try:
+        found = json.loads(file.read_text()) if file else {}
+        return {str(claim): float(end) for claim, end in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _signature(key: Secret, claim: str) -> str:
-    return hmac.new(key.reveal().encode(), f"login {claim}".encode(), hashlib.sha256).hexdigest()
+    signed = f"login {claim}".encode("utf-8", "surrogatepass")
+    return hmac.new(key.reveal().encode("utf-8", "surrogatepass"), signed, hashlib.sha256).hexdigest()

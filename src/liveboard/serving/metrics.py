@@ -43,7 +43,12 @@ class Counters:
             registry=self.registry,
         )
         self._refused = Counter(
-            "liveboard_refused_viewers", "Connections without the right key", registry=self.registry
+            "liveboard_refused_viewers", "Connections without the right key or origin", registry=self.registry
+        )
+        self._slowed = Counter(
+            "liveboard_slowed_logins",
+            "Keys that were not looked at, because too many wrong ones had come from the address",
+            registry=self.registry,
         )
 
     def sent(self, table: str, row: bytes) -> None:
@@ -61,6 +66,10 @@ class Counters:
     def refused(self) -> None:
         """A connection did not have the key."""
         self._refused.inc()
+
+    def slowed(self) -> None:
+        """An address has to wait before its next try."""
+        self._slowed.inc()
 
     def text(self) -> bytes:
         """All metrics as Prometheus reads them."""

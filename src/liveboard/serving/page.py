@@ -26,11 +26,12 @@ _NOT_BUILT = (
     "expected the built page beside the server, found none: run `make setup` in the checkout; "
     "the tables are served all the same, over /ws and /api\n"
 )
-# AG Grid brings its styles and its icons inside its script; the WebSocket of an `http:` page is not always its 'self'.
+# AG Grid brings its styles and its icons inside its script; not every browser takes a WebSocket for its page's 'self'.
 _POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:; "
-    "connect-src 'self' ws: wss: http: https:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'"
+    "connect-src 'self'{sockets}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 class Page:
@@ -54,7 +55,7 @@ class Page:
         if not file.is_file():
             return PlainTextResponse(_NOT_BUILT, 503)
         zipped = "gzip" in request.headers.get("accept-encoding", "")
-        return await run_in_threadpool(_response, file, zipped)
+        return await run_in_threadpool(_response, file, zipped, request.headers.get("host", ""))
 
 
 class _PageRoute(Route):
@@ -64,16 +65,16 @@ class _PageRoute(Route):
         return super().matches(scope)
 
 
-def _response(file: Path, zipped: bool) -> Response:
+def _response(file: Path, zipped: bool, host: str) -> Response:
     media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     if media_type == "text/javascript":
         media_type = "application/javascript"
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable" if _HASHED.search(file.name) else "no-cache",
-        "X-Content-Type-Options": "nosniff",
     }
     if file.name == _INDEX:
-        headers |= {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer"}
+        sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
+        headers["Content-Security-Policy"] = _POLICY.format(sockets=sockets)
     zipped = zipped and media_type.startswith(_COMPRESSED)
     if media_type.startswith(_COMPRESSED):
         headers["Vary"] = "Accept-Encoding"

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from liveboard.config import LimitSettings
 from liveboard.contract.frames import Code, FrameError, SortKey
 from liveboard.contract.schema import Column, wire_type
 
 SEPARATOR = "\x1f"
 """What is between the texts of a row where they are kept as one."""
-MAX_VALUES = 1_000
-MAX_CONDITIONS = 100
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _OPERATORS = (*_COMPARISONS, "in", "between", "contains", "starts with", "is null", "is not null")
 _TEXT_FUNCTIONS = {"contains": "contains", "starts with": "starts_with"}
 _WITHOUT_VALUE = ("is null", "is not null")
 _INT64 = range(-(2**63), 2**63)
+_LIMITS = LimitSettings()
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,17 @@ def compile_query(
     sort: Sequence[SortKey] | None,
     filter: Sequence[Sequence[Any]] | None,
     search: str | None,
+    limits: LimitSettings = _LIMITS,
 ) -> Query:
     """The query; otherwise a FrameError `bad_filter` that says what was expected and what was found."""
     places = {column.name: number for number, column in enumerate(columns)}
     conditions: list[str] = []
     parameters: list[Any] = []
-    if len(filter or ()) > MAX_CONDITIONS:
-        raise _bad(f"expected up to {MAX_CONDITIONS} conditions, found {len(filter or ())}")
+    if len(filter or ()) > limits.conditions:
+        raise _bad(f"expected up to {limits.conditions} conditions, found {len(filter or ())}")
+    _check_length("search", search, limits)
     for term in filter or ():
-        sql, values = _condition(columns, places, term)
+        sql, values = _condition(columns, places, term, limits)
         conditions.append(sql)
         parameters += values
     if search and SEPARATOR not in search:
@@ -83,7 +85,9 @@ def compile_query(
     )
 
 
-def _condition(columns: Sequence[Column], places: dict[str, int], term: Sequence[Any]) -> tuple[str, list[Any]]:
+def _condition(
+    columns: Sequence[Column], places: dict[str, int], term: Sequence[Any], limits: LimitSettings
+) -> tuple[str, list[Any]]:
     if not 2 <= len(term) <= 3 or not all(isinstance(word, str) for word in term[:2]):
         raise _bad(f"expected a condition [column, operator, value], found {_shown(list(term))}")
     name, operator = term[:2]
@@ -98,6 +102,8 @@ def _condition(columns: Sequence[Column], places: dict[str, int], term: Sequence
     if len(term) == 2:
         raise _bad(f'expected a value for "{name}" {operator}, found none')
     value = term[2]
+    for text in value if isinstance(value, list) else [value]:
+        _check_length(f'"{name}" {operator}', text, limits)
     if operator in _TEXT_FUNCTIONS:
         if column.type != "string":
             raise _bad(f'expected a string column for "{operator}", found "{name}" of type {wire_type(column.type)}')
@@ -107,14 +113,19 @@ def _condition(columns: Sequence[Column], places: dict[str, int], term: Sequence
     if operator in ("in", "between"):
         if not isinstance(value, list):
             raise _bad(f'expected a list of values for "{name}" {operator}, found {_shown(value)}')
-        if len(value) > MAX_VALUES or (operator == "between" and len(value) != 2):
-            wanted = "two values" if operator == "between" else f"up to {MAX_VALUES} values"
+        if len(value) > limits.condition_values or (operator == "between" and len(value) != 2):
+            wanted = "two values" if operator == "between" else f"up to {limits.condition_values} values"
             raise _bad(f'expected {wanted} for "{name}" {operator}, found {len(value)}')
         values = [_value(column, item) for item in value]
         if operator == "between":
             return f"{sql} BETWEEN ? AND ?", values
         return (f"{sql} IN ({', '.join('?' * len(values))})" if values else "FALSE"), values
     return f"{sql} {operator} ?", [_value(column, value)]
+
+
+def _check_length(what: str, text: object, limits: LimitSettings) -> None:
+    if isinstance(text, str) and len(text) > limits.text_length:
+        raise _bad(f"expected a text of up to {limits.text_length} characters for {what}, found {len(text)}")
 
 
 def _place(places: dict[str, int], name: str) -> int:

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import logging
 import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 
 from liveboard.config import ServerSettings, Settings
-from liveboard.contract.frames import MAX_CLIENT_FRAME_BYTES
 from liveboard.errors import LiveboardError
 from liveboard.kafka import security
 from liveboard.serving.app import Api
-from liveboard.serving.auth import Key
+from liveboard.serving.auth import Keys, check_keys, is_loopback
 from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
+from liveboard.serving.gate import Gate
+from liveboard.serving.headers import SecurityHeaders
 from liveboard.serving.hub import Hub, Limits
 from liveboard.serving.log import keep_frames_out
 from liveboard.serving.login import Logins
 from liveboard.serving.metrics import Counters, Gauges
 from liveboard.serving.page import Page
+from liveboard.serving.throttle import Throttle
+from liveboard.serving.tls import Certificate
 from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
 
@@ -35,6 +42,7 @@ _PING_S = 20.0
 _GOODBYE_S = 5
 _WATCH_S = 0.1
 _SWITCH_S = 0.001
+_USED_LINKS = "used-login-links.json"
 
 _log = logging.getLogger(__name__)
 
@@ -53,19 +61,23 @@ class LiveServer:
         client_config: Mapping[str, str],
         control_topic: str,
         limits: Limits | None = None,
+        storage: Path | None = None,
     ) -> None:
         self._settings = server
         self._client_config = client_config
         self._control_topic = control_topic
-        self._limits = limits
-        self._key = Key(server.psk)
+        self._limits = limits or Limits(**dataclasses.asdict(server.limits))
+        self._storage = storage
+        check_keys(server)
+        self._certificate = Certificate(server.tls_cert_file, server.tls_key_file) if server.tls_cert_file else None
         self._socket = _listening(server.host, server.port)
 
     @property
     def address(self) -> str:
         """Where viewers find it."""
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "https" if self._certificate else "http"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def run(self, stopping: threading.Event, started: Callable[[], None] = lambda: None) -> None:
         """Serves until the event is set; viewers are then told to come back, and everything is ended.
@@ -73,6 +85,9 @@ class LiveServer:
         A LiveboardError if the tables cannot be kept up to date any more.
         """
         keep_frames_out()
+        certificate = self._certificate
+        if certificate is None and not is_loopback(self._settings.host):
+            _log.warning("keys and tables are sent without TLS; use server.tls_cert_file, or a proxy that has TLS")
         config = uvicorn.Config(
             self._app,
             factory=True,
@@ -81,11 +96,15 @@ class LiveServer:
             server_header=False,
             ws="websockets-sansio",
             ws_per_message_deflate=False,
-            ws_max_size=MAX_CLIENT_FRAME_BYTES,
+            ws_max_size=self._limits.frame_bytes,
             ws_ping_interval=_PING_S,
             ws_ping_timeout=_PING_S,
             timeout_graceful_shutdown=_GOODBYE_S,
             lifespan="on",
+            # Otherwise anyone on this machine could say that they are somebody else.
+            proxy_headers=bool(self._settings.trusted_proxies),
+            forwarded_allow_ips=list(self._settings.trusted_proxies),
+            ssl_context_factory=(lambda *_: certificate.context) if certificate else None,
         )
         # The feed's thread lets the event loop in this often, five times as often as by default.
         sys.setswitchinterval(_SWITCH_S)
@@ -109,20 +128,26 @@ class LiveServer:
                 await asyncio.sleep(_WATCH_S)
             server.should_exit = True
 
-        watching = asyncio.create_task(watch())
+        tasks = [asyncio.create_task(watch())]
+        if self._certificate:
+            tasks.append(asyncio.create_task(self._certificate.follow()))
         try:
             await server.serve(sockets=[self._socket])
         finally:
-            watching.cancel()
+            for task in tasks:
+                task.cancel()
 
     def _app(self) -> Starlette:
         counters = Counters()
-        self.views = Views()
-        self.hub = Hub(self._key, self.views, counters, self._limits)
+        settings, limits = self._settings, self._limits
+        keys = Keys(settings)
+        gate = Gate(keys, Throttle(limits.failed_logins), settings.origins, counters)
+        self.views = Views(limits.queries, limits.windows)
+        self.hub = Hub(gate, self.views, counters, limits)
         loop = asyncio.get_running_loop()
-        self.feed = Feed(self._client_config, self.hub.catalogue, loop, self._settings.max_rows)
+        self.feed = Feed(self._client_config, self.hub.catalogue, loop, settings.max_rows)
         counters.registry.register(Gauges(self.hub, self.views, self.feed))
-        self.exports = Exports()
+        self.exports = Exports(limits.exports)
         control = ControlWriter(self._client_config, self._control_topic)
 
         @contextlib.asynccontextmanager
@@ -138,10 +163,11 @@ class LiveServer:
                 await control.stop()
                 await self.exports.stop()
                 await self.views.stop()
+                keys.stop()
 
         api = Api(
-            self._key,
-            Logins(self._settings.psk),
+            gate,
+            Logins(settings.psk, self._storage / _USED_LINKS if self._storage else None),
             self.hub,
             self.views,
             self.feed,
@@ -150,14 +176,25 @@ class LiveServer:
             self.exports,
             counters,
             Page(),
+            limits,
         )
-        return api.app(lifespan)
+        middleware = [Middleware(SecurityHeaders, is_tls=self._certificate is not None)]
+        if settings.origins:
+            middleware.append(
+                Middleware(
+                    CORSMiddleware,
+                    allow_origins=settings.origins,
+                    allow_methods=["GET", "POST"],
+                    allow_headers=["Authorization", "Content-Type"],
+                )
+            )
+        return api.app(middleware, lifespan)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
     """The server of a configuration, until the event is set."""
     client_config = security.librdkafka(settings.kafka, bootstrap)
-    server = LiveServer(settings.server, client_config, settings.control.topic)
+    server = LiveServer(settings.server, client_config, settings.control.topic, storage=settings.storage.dir)
     server.run(stopping, lambda: show(f"live tables at {server.address}, from Kafka {bootstrap}, Ctrl-C stops"))
 
 

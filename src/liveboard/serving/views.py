@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from liveboard.config import LimitSettings
 from liveboard.contract.frames import Code, FrameError
 from liveboard.serving.chart import Chart, ChartAsk
 from liveboard.serving.mirror import Answer, Ask, Database, Mirror
@@ -33,7 +34,7 @@ MIRROR_KEPT_S = 30.0
 _PAUSE_PER_WORK = 2.0
 _CHART_KEPT_PER_WORK = 10.0
 _MIRROR_THREADS = 2
-_MAX_QUERIED = 500
+_MAX_CHARTS = 50
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -42,10 +43,16 @@ _T = TypeVar("_T")
 class Views:
     """All open windows of a server; belongs to its event loop."""
 
-    def __init__(self, max_queried: int = _MAX_QUERIED, mirror_kept_s: float = MIRROR_KEPT_S) -> None:
+    def __init__(
+        self,
+        max_queried: int = LimitSettings.queries,
+        max_windows: int = LimitSettings.windows,
+        mirror_kept_s: float = MIRROR_KEPT_S,
+    ) -> None:
         self._database = Database()
         self._threads = ThreadPoolExecutor(_MIRROR_THREADS, "mirror")
         self._max_queried = max_queried
+        self._max_windows = max_windows
         self._mirror_kept_s = mirror_kept_s
         self._natural: dict[Table, NaturalViews] = {}
         self._queried: dict[Table, QueriedViews] = {}
@@ -62,10 +69,13 @@ class Views:
 
     def open(self, table: Table, query: Query, offset: int, size: int, listener: Listener) -> Window:
         """The window, shared with all who have the same open; `listener` hears of its changes until it is closed."""
+        views = self._natural.get(table) if query.is_natural else self._queried.get(table)
+        if views is None or not views.has(query, offset, size):
+            self._check_room(query)
         if query.is_natural:
             window = self._natural.setdefault(table, NaturalViews(table)).open(query, offset, size)
         else:
-            window = self._open_queried(table, query, offset, size)
+            window = self._queried_views(table).open(query, offset, size)
         window.listeners.add(listener)
         return window
 
@@ -106,13 +116,14 @@ class Views:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._database.close()
 
-    def _open_queried(self, table: Table, query: Query, offset: int, size: int) -> Window:
-        views = self._queried.get(table)
-        is_open = views is not None and views.has(query, offset, size)
-        if not is_open and sum(map(len, self._queried.values())) >= self._max_queried:
+    def _check_room(self, query: Query) -> None:
+        expected = ""
+        if self.windows >= self._max_windows:
+            expected = f"expected up to {self._max_windows} different windows at a time"
+        elif not query.is_natural and sum(map(len, self._queried.values())) >= self._max_queried:
             expected = f"expected up to {self._max_queried} sorted or filtered windows at a time"
+        if expected:
             raise FrameError(Code.OVERLOADED, f"{expected}, found one more")
-        return self._queried_views(table).open(query, offset, size)
 
     def _queried_views(self, table: Table) -> QueriedViews:
         if table not in self._queried:
@@ -134,6 +145,10 @@ class NaturalViews:
 
     def __len__(self) -> int:
         return len(self._windows)
+
+    def has(self, _: Query, offset: int, size: int) -> bool:
+        """Whether the window is open already."""
+        return (offset, size) in self._windows
 
     def open(self, query: Query, offset: int, size: int) -> Window:
         """The window, with its content."""
@@ -235,6 +250,8 @@ class QueriedViews:
         """What the mirror finds, or has just found for another."""
         if ask in self._kept_charts:
             return self._kept_charts[ask]
+        if ask not in self._charts and len(self._charts) >= _MAX_CHARTS:
+            raise FrameError(Code.OVERLOADED, f"expected up to {_MAX_CHARTS} charts at a time, found one more")
         if ask not in self._charts:
             self._charts[ask] = asyncio.get_running_loop().create_future()
             self._opened.set()

@@ -42,6 +42,11 @@ const CODES = [
 
 export type Code = (typeof CODES)[number];
 
+const ROLES = ['viewer', 'admin'] as const;
+
+/** What a key is for: a viewer reads, an admin also swaps topics and joins. */
+export type Role = (typeof ROLES)[number];
+
 export interface Auth {
   op: 'auth';
   psk: string;
@@ -80,6 +85,7 @@ export type ClientFrame = Auth | Subscribe | Window | Unsubscribe;
 export interface Ready {
   ev: 'ready';
   tables: TableInfo[];
+  role: Role;
   server: string;
 }
 
@@ -142,7 +148,7 @@ export function isServerFrame(value: unknown): value is ServerFrame {
   }
   switch (value['ev']) {
     case 'ready':
-      return isListOf(value['tables'], isTableInfo) && isString(value['server']);
+      return isListOf(value['tables'], isTableInfo) && isOneOf(value['role'], ROLES) && isString(value['server']);
     case 'snapshot':
       return (
         hasPlace(value) &&

@@ -2,7 +2,15 @@ import { checkedKey, webSocketUrl } from './address.js';
 import { Backoff } from './backoff.js';
 import { Connection, type Holder, type HubState } from './connection.js';
 import { Entry } from './entry.js';
-import { type Code, DEFAULT_SIZE, type ErrorFrame, type Snapshot, type Delta, type TableInfo } from './frames.js';
+import {
+  type Code,
+  DEFAULT_SIZE,
+  type Delta,
+  type ErrorFrame,
+  type Role,
+  type Snapshot,
+  type TableInfo,
+} from './frames.js';
 import { Notifier } from './notify.js';
 import { type Asked, type WindowQuery, ask, keyOf } from './query.js';
 import { Subscribable } from './subscribable.js';
@@ -40,6 +48,7 @@ export class TableHub {
   readonly #attached = new Map<number, Entry>();
   readonly #tableBackoff: Backoff;
   #tables: readonly TableInfo[] = [];
+  #role: Role = 'viewer';
   #away: Away | null = null;
   #lastId = 0;
   #reattaching: ReturnType<typeof setTimeout> | null = null;
@@ -49,8 +58,9 @@ export class TableHub {
       moved: () => {
         this.#tellState();
       },
-      ready: ({ tables }) => {
+      ready: ({ tables, role }) => {
         this.#tables = tables;
+        this.#role = role;
         this.#away = null;
         this.#attachAll();
       },
@@ -76,6 +86,11 @@ export class TableHub {
   /** The tables that there were when the hub became ready. */
   get tables(): readonly TableInfo[] {
     return this.#tables;
+  }
+
+  /** What the key is for, as of when the hub became ready. */
+  get role(): Role {
+    return this.#role;
   }
 
   /** Tells every change of the state; the function that it gives ends that. */

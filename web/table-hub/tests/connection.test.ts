@@ -121,12 +121,12 @@ it('connect called twice is one connection', async () => {
   expect(server.sockets).toHaveLength(1);
 });
 
-it('the tables are those of the server', async () => {
+it('the tables and the role are those of the server', async () => {
   const tables = [{ name: 'users_ui', columns: [{ name: 'age', type: 'int64' as const }], rows: 2 }];
-  const hub = new FakeServer({ ev: 'ready', tables, server: '' }).hub();
-  expect(hub.tables).toEqual([]);
+  const hub = new FakeServer({ ev: 'ready', tables, role: 'admin', server: '' }).hub();
+  expect([hub.tables, hub.role]).toEqual([[], 'viewer']);
   await hub.connect();
-  expect(hub.tables).toEqual(tables);
+  expect([hub.tables, hub.role]).toEqual([tables, 'admin']);
 });
 
 it('b24 one reattach at a time, the first after 150 ms, then backing off up to 10 s', async () => {

@@ -54,7 +54,7 @@ export class FakeSocket {
   }
 }
 
-export const READY: ServerFrame = { ev: 'ready', tables: [], server: 'a test' };
+export const READY: ServerFrame = { ev: 'ready', tables: [], role: 'admin', server: 'a test' };
 
 /** Answers each call with the next of `answers`, and with `ready` when there are none left; a number is a close code. */
 export class FakeServer {

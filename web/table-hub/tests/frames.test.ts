@@ -21,7 +21,13 @@ it.each(examples.bad)('nobody says $text', ({ text }) => {
 
 it.each([
   { ev: 'confetti' },
-  { ev: 'ready', tables: [{ name: 't', columns: [{ name: 'c', type: 'colour' }], rows: 0 }], server: '' },
+  {
+    ev: 'ready',
+    tables: [{ name: 't', columns: [{ name: 'c', type: 'colour' }], rows: 0 }],
+    role: 'admin',
+    server: '',
+  },
+  { ...examples.server[0], role: 'king' },
   { ...examples.server[1], keys: [] },
   { ...examples.server[1], version: '1' },
   { ...examples.server[1], rows: [[{}], []] },

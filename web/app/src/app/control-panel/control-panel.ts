@@ -20,6 +20,8 @@ export class ControlPanel {
   private readonly server = inject(ServerApi);
   private readonly topics = signal<readonly string[]>([]);
 
+  /** Only an admin's key changes the board; the server sees to it. */
+  protected readonly isAdmin = computed(() => this.session.hub()?.role === 'admin');
   protected readonly joinKinds = JOIN_KINDS;
   protected readonly status = signal<BoardStatus | null>(null);
   protected readonly records = signal<readonly ControlRecord[]>([]);
@@ -68,7 +70,7 @@ export class ControlPanel {
   }
 
   protected async opened(isOpen: boolean): Promise<void> {
-    if (!isOpen) return;
+    if (!isOpen || !this.isAdmin()) return;
     try {
       this.topics.set(await this.server.topics());
     } catch (error) {
