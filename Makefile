@@ -43,7 +43,7 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test check format web-dev screenshots bench clean java remake
+.PHONY: help setup setup-dev setup-check demo test check format audit web-dev screenshots bench clean java remake
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,13 @@ web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SE
 
 screenshots: setup-dev ## Make the README's pictures from the demo that is running
 	@$(BIN)/python docs/screenshots.py
+
+audit: setup-check ## Ask the registries for known weaknesses of what is installed here
+	@$(PYTHON) -m venv $(VENV)/audit
+	@$(VENV)/audit/bin/pip --disable-pip-version-check install --quiet pip-audit==2.10.1
+	@$(VENV)/audit/bin/pip-audit --strict --vulnerability-service pypi --disable-pip --no-deps \
+		-r requirements.txt -r requirements-dev.txt
+	@$(NPM) audit
 
 bench: setup-dev ## Measure latency, throughput, memory and the page
 	@$(BIN)/python bench/pipeline.py

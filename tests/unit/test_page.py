@@ -29,12 +29,12 @@ def folder(tmp_path: Path) -> Path:
     return built
 
 
-def get(folder: Path, path: str, accepted: str = "") -> Response:
+def get(folder: Path, path: str, accepted: str = "", host: str = "board.example.com:8443") -> Response:
     """What a browser gets."""
     scope = {
         "type": "http",
         "path_params": {"path": path.lstrip("/")},
-        "headers": [(b"accept-encoding", accepted.encode())],
+        "headers": [(b"accept-encoding", accepted.encode()), (b"host", host.encode())],
     }
     return asyncio.run(Page(folder).file(Request(scope)))
 
@@ -45,6 +45,23 @@ def test_deep_links_are_the_page_and_never_cached(folder: Path, path: str) -> No
     assert (answer.status_code, answer.body) == (200, INDEX.encode())
     assert answer.headers["cache-control"] == "no-cache"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("host", "sockets"),
+    [
+        ("board.example.com:8443", " ws://board.example.com:8443 wss://board.example.com:8443"),
+        ("[::1]:8080", " ws://[::1]:8080 wss://[::1]:8080"),
+        ("evil; script-src *", ""),
+        ("a b", ""),
+        ("", ""),
+    ],
+)
+def test_the_page_may_connect_to_its_server_only(folder: Path, host: str, sockets: str) -> None:
+    policy = get(folder, "/", host=host).headers["content-security-policy"]
+    assert f"; connect-src 'self'{sockets}; " in policy
+    assert policy.startswith("default-src 'self'; style-src ")
+    assert "script-src" not in policy
 
 
 def test_hashed_files_are_cached_for_ever_and_compressed(folder: Path) -> None:

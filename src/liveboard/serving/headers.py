@@ -19,12 +19,14 @@ class SecurityHeaders:
             "X-Content-Type-Options": "nosniff",
             "X-Frame-Options": "DENY",
             "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Opener-Policy": "same-origin",
             # Tables belong to those who have the key, not to caches on the way.
             "Cache-Control": "no-store",
         }
         if is_tls:
-            self._headers["Strict-Transport-Security"] = f"max-age={_ONE_YEAR_S}"
+            self._headers |= {
+                "Strict-Transport-Security": f"max-age={_ONE_YEAR_S}",
+                "Cross-Origin-Opener-Policy": "same-origin",
+            }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes everything on."""

@@ -44,12 +44,25 @@ _log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
 
 
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    # Otherwise rows that do not fit into memory would be written to a folder `.tmp` here, which SQL could read, too.
+    "temp_directory": "",
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # SQL finds what is registered, and no variable of Python.
+    "python_enable_replacements": "false",
+}
+
+
 class Database:
     """The DuckDB that all mirrors of a server live in."""
 
     def __init__(self) -> None:
-        self._root = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+        self._root = duckdb.connect(":memory:", config=_CLOSED)
         self._root.execute("ATTACH ':memory:' AS mirrors (COMPRESS)")
+        # After the databases are there: what is named before stays allowed, even a file `:memory:`.
+        self._root.execute("SET enable_external_access = false")
         self._root.execute("SET lock_configuration = true")
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

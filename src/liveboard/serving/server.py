@@ -17,6 +17,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from liveboard.config import ServerSettings, Settings
 from liveboard.errors import LiveboardError
@@ -137,7 +138,7 @@ class LiveServer:
             for task in tasks:
                 task.cancel()
 
-    def _app(self) -> Starlette:
+    def _app(self) -> ASGIApp:
         counters = Counters()
         settings, limits = self._settings, self._limits
         keys = Keys(settings)
@@ -178,7 +179,7 @@ class LiveServer:
             Page(),
             limits,
         )
-        middleware = [Middleware(SecurityHeaders, is_tls=self._certificate is not None)]
+        middleware = []
         if settings.origins:
             middleware.append(
                 Middleware(
@@ -188,7 +189,8 @@ class LiveServer:
                     allow_headers=["Authorization", "Content-Type"],
                 )
             )
-        return api.app(middleware, lifespan)
+        # Around everything, so that even an error of the server's own has them.
+        return SecurityHeaders(api.app(middleware, lifespan), is_tls=self._certificate is not None)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
