@@ -13,6 +13,17 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 _DAY = datetime.timedelta(days=1)
+_SIGNING = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Certificate(NamedTuple):
@@ -59,7 +70,13 @@ class Authority:
         builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
         builder = builder.not_valid_before(begin).not_valid_after(end)
         builder = builder.add_extension(x509.BasicConstraints(is_ca, None), critical=True)
-        if not is_ca:
+        # From Python 3.13 on, clients insist on these.
+        own, issuer = x509.SubjectKeyIdentifier, x509.AuthorityKeyIdentifier
+        builder = builder.add_extension(own.from_public_key(key.public_key()), critical=False)
+        builder = builder.add_extension(issuer.from_issuer_public_key(self._key.public_key()), critical=False)
+        if is_ca:
+            builder = builder.add_extension(_SIGNING, critical=True)
+        else:
             builder = builder.add_extension(x509.SubjectAlternativeName([here]), critical=False)
         return builder.sign(self._key, hashes.SHA256())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from authority import Authority
+from certificates import Authority
 from live import KEY, Board, Running, serving
 from playwright.sync_api import Browser, Page, expect
 
@@ -23,9 +23,8 @@ KEYS = {
 @pytest.fixture
 def running(board: Board, tmp_path: Path) -> Iterator[Running]:
     """A server with several keys and a certificate that no browser knows."""
-    cert_file, key_file = tmp_path / "server.crt", tmp_path / "server.key"
-    Authority(tmp_path).issue(cert_file, key_file)
-    files = {"tls_cert_file": str(cert_file), "tls_key_file": str(key_file)}
+    made = Authority(tmp_path, "authority").issue("server")
+    files = {"tls_cert_file": str(made.cert), "tls_key_file": str(made.key)}
     with serving(board.bootstrap, keys=KEYS, **files) as running:
         running.bound(str(board.live))
         yield running

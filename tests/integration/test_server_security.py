@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from authority import Authority
+from certificates import Authority
+from cryptography import x509
 from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -344,16 +345,16 @@ def test_every_answer_has_its_headers(running: Running, path: str) -> None:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Signs what the server shows."""
-    return Authority(tmp_path_factory.mktemp("authority"))
+    return Authority(tmp_path_factory.mktemp("tls"), "authority")
 
 
 class Safe:
     """A server with TLS, and the files of its certificate."""
 
-    def __init__(self, board: Board, authority: Authority, folder: Path) -> None:
-        self.cert_file, self.key_file = folder / "server.crt", folder / "server.key"
-        self.serial = authority.issue(self.cert_file, self.key_file)
-        self.ca_file = str(authority.ca_file)
+    def __init__(self, board: Board, authority: Authority) -> None:
+        self._authority = authority
+        self.ca_file = str(authority.ca)
+        self.cert_file, self.key_file, _ = authority.issue("server")
         files = {"tls_cert_file": str(self.cert_file), "tls_key_file": str(self.key_file)}
         self._serving = shown(board, keys=KEYS, **files)
 
@@ -364,6 +365,11 @@ class Safe:
 
     def __exit__(self, *exception: Any) -> None:
         self._serving.__exit__(*exception)
+
+    def renew(self) -> int:
+        """Writes a new certificate and key into the same files; gives its serial number."""
+        self._authority.issue("server")
+        return x509.load_pem_x509_certificate(self.cert_file.read_bytes()).serial_number
 
     def shown_serial(self) -> int:
         """The serial number of the certificate that a new connection gets."""
@@ -378,10 +384,10 @@ class Safe:
 
 
 @pytest.fixture
-def safe(board: Board, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Safe]:
+def safe(board: Board, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Safe]:
     """Such a server, which looks at its files often."""
     monkeypatch.setattr(tls.Certificate.follow, "__defaults__", (0.02,))
-    with Safe(board, authority, tmp_path) as safe:
+    with Safe(board, authority) as safe:
         yield safe
 
 
@@ -394,7 +400,7 @@ def test_clients_come_in_with_tls_and_only_if_they_trust(
             assert len(next(iter(client.updates("users_ui"))).rows) == 10
             assert len(client.table("users_ui").rows()) == 10
     other = Authority(tmp_path, "another authority")
-    for ca_file in (None, str(other.ca_file)):
+    for ca_file in (None, str(other.ca)):
         with pytest.raises(Unreachable, match=r"expected a certificate of a trusted authority \(ca_file, or SSL_CERT"):
             liveboard.connect(safe.url, KEY, ca_file=ca_file)
     arguments = ["tables", "--url", safe.url, "--key", KEY]
@@ -420,16 +426,17 @@ def test_a_new_certificate_is_taken_and_viewers_stay(
     safe: Safe, board: Board, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    assert safe.shown_serial() == safe.serial
+    first = safe.shown_serial()
     assert safe.headers["Strict-Transport-Security"] == "max-age=31536000"
     with liveboard.connect(safe.url, KEY, ca_file=safe.ca_file) as client:
         updates = iter(client.updates("users_ui"))
         assert next(updates).rows[0][1] == 0
-        renewed = authority.issue(safe.cert_file, safe.key_file)
+        renewed = safe.renew()
+        assert renewed != first
         wait(lambda: safe.shown_serial() == renewed)
         # A key that does not fit, then no key, then nonsense: each is one line, and the certificate stays.
         spoilt = (("other.key", "found another in"), (None, "No such file"), ("text", "without one"))
-        authority.issue(safe.key_file.with_name("other.crt"), safe.key_file.with_name("other.key"))
+        authority.issue("other")
         safe.key_file.with_name("text").write_text("hello")
         for name, reason in spoilt:
             caplog.clear()
@@ -438,7 +445,7 @@ def test_a_new_certificate_is_taken_and_viewers_stay(
                 safe.key_file.with_name(name).rename(safe.key_file)
             wait(lambda reason=reason: reason in str([getattr(r, "reason", "") for r in caplog.records]))  # type: ignore[misc]
             assert safe.shown_serial() == renewed
-        again = authority.issue(safe.cert_file, safe.key_file)
+        again = safe.renew()
         wait(lambda: safe.shown_serial() == again)
         said = [record for record in caplog.records if record.name == tls.__name__]
         assert [record.levelname for record in said] == ["ERROR", "INFO"]
