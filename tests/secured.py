@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from harness import PATIENCE_S
+from harness import PATIENCE_S, until
 from tokens import AUDIENCE, ISSUER, SCOPE, TokenEndpoint, closed_port
 
 from liveboard.config import KafkaSettings, SaslSettings, Secret, SslSettings
@@ -104,7 +104,7 @@ class SecuredBroker(Broker):
 
     def grant(self, operation: AclOperation, topic: str, *, prefix: bool = False) -> None:
         """Lets liveboard do that to the topic, or to all that begin with its name."""
-        self._wait(self.root.create_acls([_rule(operation, topic, prefix)]))
+        self._create(_rule(operation, topic, prefix))
 
     def revoke(self, operation: AclOperation, topic: str) -> None:
         """Takes away what was granted for the topic."""
@@ -113,16 +113,24 @@ class SecuredBroker(Broker):
     @contextmanager
     def denied(self, operation: AclOperation, topic: str, *, prefix: bool = False) -> Iterator[None]:
         """Forbids it for as long as the context lasts, whatever was granted."""
-        self._wait(self.root.create_acls([_rule(operation, topic, prefix, AclPermissionType.DENY)]))
+        self._create(_rule(operation, topic, prefix, AclPermissionType.DENY))
         try:
             yield
         finally:
             self._delete(operation, topic, prefix, AclPermissionType.DENY)
 
+    def _create(self, rule: AclBinding) -> None:
+        self._wait(self.root.create_acls([rule]))
+        until(lambda: self._known(rule), "the rule")
+
     def _delete(self, operation: AclOperation, topic: str, prefix: bool, kind: AclPermissionType) -> None:
-        pattern = ResourcePatternType.PREFIXED if prefix else ResourcePatternType.LITERAL
-        found = AclBindingFilter(ResourceType.TOPIC, topic, pattern, f"User:{USER}", "*", operation, kind)
-        self._wait(self.root.delete_acls([found]))
+        rule = _rule(operation, topic, prefix, kind)
+        self._wait(self.root.delete_acls([_only(rule)]))
+        until(lambda: not self._known(rule), "the end of the rule")
+
+    def _known(self, rule: AclBinding) -> bool:
+        """Whether the broker goes by the rule: it is told a moment after its controller."""
+        return rule in self.root.describe_acls(_only(rule)).result(PATIENCE_S)
 
     def grant_all(self, sources: Iterable[str], control: str) -> None:
         """All that a pipeline, a server and a swap need."""
@@ -210,6 +218,11 @@ def _rule(operation: AclOperation, topic: str, prefix: bool, kind: AclPermission
     pattern = ResourcePatternType.PREFIXED if prefix else ResourcePatternType.LITERAL
     allow = kind or AclPermissionType.ALLOW
     return AclBinding(ResourceType.TOPIC, topic, pattern, f"User:{USER}", "*", operation, allow)
+
+
+def _only(rule: AclBinding) -> AclBindingFilter:
+    resource = (rule.restype, rule.name, rule.resource_pattern_type)
+    return AclBindingFilter(*resource, rule.principal, rule.host, rule.operation, rule.permission_type)
 
 
 def variables(section: Any, prefix: str = "LIVEBOARD_KAFKA") -> dict[str, str]:

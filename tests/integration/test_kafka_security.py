@@ -41,6 +41,7 @@ from liveboard.pipeline.queries import Plan
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 LOGINS = [("SSL", ""), *[(protocol, at) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for at in MECHANISMS]]
+NOT_THE_SECRET = "another-2f6b90"
 _numbers = count(1)
 
 
@@ -105,7 +106,7 @@ def test_b4_events_become_rows_with_every_family_of_logins(
 
 
 def _other_password(broker: SecuredBroker, mechanism: str) -> KafkaSettings:
-    sasl = SaslSettings(mechanism=mechanism, username=USER, password=Secret("wrong"))  # type: ignore[arg-type]
+    sasl = SaslSettings(mechanism=mechanism, username=USER, password=Secret(NOT_THE_SECRET))  # type: ignore[arg-type]
     return replace(broker.settings("SASL_SSL", mechanism), sasl=sasl)
 
 
@@ -170,7 +171,7 @@ WRONG: dict[str, tuple[Callable[[SecuredBroker], KafkaSettings], str]] = {
         "set SASL_SSL, or the port of another listener",
     ),
     "token secret": (
-        lambda broker: _tokens(broker, client_secret=Secret("wrong")),
+        lambda broker: _tokens(broker, client_secret=Secret(NOT_THE_SECRET)),
         "kafka.sasl.client_id, kafka.sasl.client_secret: expected a login that {} accepts, found 'liveboard' refused "
         "(401 invalid_client); set the right id and secret",
     ),
@@ -205,7 +206,7 @@ def test_what_is_wrong_is_one_sentence_in_doctor(broker: SecuredBroker, tmp_path
     found = Settings(kafka=make(broker), storage=StorageSettings(dir=tmp_path), server=ServerSettings(port=0))
     assert not doctor.run(found, lines.append)
     assert _fits(sentence, _line(lines, "Kafka"))
-    assert not [line for line in lines if "wrong" in line or CLIENT_SECRET in line]
+    assert not [line for line in lines if NOT_THE_SECRET in line or CLIENT_SECRET in line]
 
 
 @pytest.mark.parametrize("what", [what for what in WRONG if what not in SLOW_IN_JAVA])
