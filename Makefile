@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 unexport PYTHONHOME PYTHONPATH
 NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
+PEER := bench/peer/.venv
 PAGE := web/app/dist/index.html
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
@@ -43,7 +44,8 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test check format audit web-dev screenshots bench clean java remake
+.PHONY: help setup setup-dev setup-check demo test check format audit web-dev screenshots bench bench-parts clean java \
+	remake
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,13 +90,16 @@ audit: setup-check ## Ask the registries for known weaknesses of what is install
 		-r requirements.txt -r requirements-dev.txt
 	@$(NPM) audit
 
-bench: setup-dev ## Measure latency, throughput, memory and the page
+bench: setup-dev $(PEER)/packages ## Measure liveboard and Deephaven side by side; ARGS="--quick" and others, see ARGS=--help
+	@$(BIN)/python bench/against.py $(ARGS)
+
+bench-parts: setup-dev ## Measure the pipeline, the server and the page of liveboard, each alone
 	@$(BIN)/python bench/pipeline.py
 	@$(BIN)/python bench/serving.py
 	@$(BIN)/python bench/page.py
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(PEER) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	rm -rf web/node_modules web/*/node_modules web/*/dist web/app/.angular
 
 $(VENV)/made: $(REMAKE)
@@ -136,4 +141,11 @@ $(VENV)/packages-dev: requirements-dev.txt $(VENV)/packages
 	@touch $(VENV)/installing
 	@$(PIP) install -r $<
 	@rm $(VENV)/installing
+	@touch $@
+
+# Deephaven, and what draws the plots: in an environment of its own, since it pins versions that are not ours.
+$(PEER)/packages: bench/peer/requirements.txt
+	@echo "[+] Deephaven in $(PEER) ..."
+	@$(PYTHON) -m venv --clear $(PEER)
+	@$(PEER)/bin/python -m pip --disable-pip-version-check install -r $<
 	@touch $@

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -49,9 +49,9 @@ class History:
         """All users, then all accounts; in event time they are mixed."""
         spread = self.accounts // self.users
         for user in range(self.users):
-            yield Event(self.users_topic, _user(f"u{user}", f"Ada {user}"), FIRST_MS + user * spread)
+            yield Event(self.users_topic, user_json(f"u{user}", f"Ada {user}"), FIRST_MS + user * spread)
         for number, user in enumerate(self._owners()):
-            yield Event(self.accounts_topic, _account(f"u{user}", "savings", number), FIRST_MS + number)
+            yield Event(self.accounts_topic, account_json(f"u{user}", "savings", number), FIRST_MS + number)
 
     def pairs(self) -> int:
         """How many accounts have their user."""
@@ -71,7 +71,7 @@ class Accounts:
 
     def event(self, number: int) -> Event:
         """An account whose type is its number."""
-        return Event(self.topic, _account(f"u{number * 7919 % self.users}", f"n{number}", number))
+        return Event(self.topic, account_json(f"u{number * 7919 % self.users}", f"n{number}", number))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Mixed:
     def event(self, number: int) -> Event:
         """An account whose type, or a user whose name is its number."""
         if self.is_user(number):
-            return Event(self.users_topic, _user(f"new{number}", f"n{number}"))
+            return Event(self.users_topic, user_json(f"new{number}", f"n{number}"))
         return Accounts(self.accounts_topic, self.users).event(number)
 
     @staticmethod
@@ -105,8 +105,8 @@ class HotAsof:
         """An account whose type, or a user whose name is its number."""
         at = FIRST_MS + number
         if self.is_driving(number):
-            return Event(self.accounts_topic, _account("hot", f"n{number}", number), at)
-        return Event(self.users_topic, _user("hot", f"n{number}"), at)
+            return Event(self.accounts_topic, account_json("hot", f"n{number}", number), at)
+        return Event(self.users_topic, user_json("hot", f"n{number}"), at)
 
     @staticmethod
     def is_driving(number: int) -> bool:
@@ -132,8 +132,8 @@ class HotInner:
         """An account where the number is one of `accounts`, else a user."""
         at = FIRST_MS + number
         if number in self.accounts:
-            return Event(self.accounts_topic, _account("hot", f"n{number}", number), at)
-        return Event(self.users_topic, _user("hot", f"n{number}"), at)
+            return Event(self.accounts_topic, account_json("hot", f"n{number}", number), at)
+        return Event(self.users_topic, user_json("hot", f"n{number}"), at)
 
     def pairs(self, end: int) -> int:
         """The rows that all events before that number make."""
@@ -178,7 +178,9 @@ def produce(bootstrap: str, events: Iterable[Event]) -> Burst:
     return Burst(started_ns, (time.time_ns() - started_ns) / 1e9)
 
 
-def pace(bootstrap: str, load: Load, first: int, count: int, rate: int) -> Pace:
+def pace(
+    bootstrap: str, load: Load, first: int, count: int, rate: int, clock: Callable[[], int] = time.time_ns
+) -> Pace:
     """Produces events evenly, each at its time, and never waits for anything else."""
     producer = _producer(bootstrap, {"linger.ms": 0, "socket.nagle.disable": True})
     events = [load.event(number) for number in range(first, first + count)]
@@ -189,7 +191,7 @@ def pace(bootstrap: str, load: Load, first: int, count: int, rate: int) -> Pace:
         if early_s > 0:
             time.sleep(early_s)
         late_s = max(late_s, -early_s)
-        sent_ns.append(time.time_ns())
+        sent_ns.append(clock())
         producer.produce(event.topic, event.value, partition=0)
         producer.poll(0)
     _flush(producer)
@@ -207,9 +209,11 @@ def _flush(producer: Producer) -> None:
         raise LiveboardError(f"Kafka did not take the last {left} events within {_PATIENCE_S:.0f} s")
 
 
-def _user(user: str, name: str) -> bytes:
+def user_json(user: str, name: str) -> bytes:
+    """A record of the users topic."""
     return f'{{"userId":"{user}","name":"{name}","email":"{user}@acme.example","age":{18 + len(name)}}}'.encode()
 
 
-def _account(user: str, kind: str, number: int) -> bytes:
+def account_json(user: str, kind: str, number: int) -> bytes:
+    """A record of the accounts topic."""
     return f'{{"userId":"{user}","accountType":"{kind}","balance":{number % 100_000 / 4}}}'.encode()

@@ -1,0 +1,86 @@
+"""From nothing to a client that shows the complete join of a long history; then the memory, and the CPU at rest."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from load import produce
+from peer.events import WINDOW, Past
+from peer.figures import Figure, Target
+from peer.stage import PATIENCE_S, Stage, cores, memory_gb
+from peer.systems import Deephaven, Liveboard, System, TunedDeephaven, Wiring
+from processes import say
+
+KINDS = ("left", "inner", "asof")
+# What tells that the other topic has been read to its end, too.
+_MARKED = {"left": "accountType", "inner": "accountType", "asof": "name"}
+_SETTLE_S = 5.0
+
+
+@dataclass
+class Built:
+    """How long the builds of one process took, and what it needed then."""
+
+    cold_s: float = 0.0
+    warm_s: list[float] = field(default_factory=list)
+    memory_gb: float = 0.0
+    rest_cores: float = 0.0
+
+
+def backfill(stage: Stage) -> list[Figure]:
+    """Each join in a fresh process, cold and then warm, on both systems."""
+    pasts = produced(stage)
+    figures: list[Figure] = []
+    for how in KINDS:
+        ours = build(stage, Liveboard, pasts, how)
+        for peer in (Deephaven, TunedDeephaven):
+            theirs = build(stage, peer, pasts, how)
+            against = f"{how}, against {peer.name}"
+            figures += [
+                Figure(f"backfill, cold, {against}", "s", ours.cold_s, theirs.cold_s, Target(2.0)),
+                Figure(f"backfill, warm, {against}", "s", ours.warm_s[-1], theirs.warm_s[-1], Target(1.0)),
+                Figure(f"memory, after the cold build, {against}", "GB", ours.memory_gb, theirs.memory_gb, Target(1.5)),
+                Figure(f"CPU, at rest, {against}", "cores", ours.rest_cores, theirs.rest_cores),
+            ]
+    stage.delete(topic for past in pasts for topic in (past.users_topic, past.accounts_topic))
+    return figures
+
+
+def produced(stage: Stage) -> list[Past]:
+    """The same history in several pairs of topics, each with a mark of its own."""
+    sizes = stage.sizes
+    pasts = []
+    for number in range(1 + sizes.warm_builds):
+        say(
+            f"producing {sizes.users:,} users and {sizes.accounts:,} accounts ({number + 1} of {1 + sizes.warm_builds})"
+        )
+        past = Past(*stage.new_topics(), sizes.users, sizes.accounts, f"last-{number}")
+        produce(stage.bootstrap, past.events())
+        pasts.append(past)
+    return pasts
+
+
+def build(stage: Stage, kind: type[System], pasts: list[Past], how: str) -> Built:
+    """Builds the join of the first topics from the process's start, then that of each other pair by a swap."""
+    wirings = [Wiring(past.users_topic, past.accounts_topic, (how,)) for past in pasts]
+    total = pasts[0].rows(how)
+    window = {"table": "final_ui", "offset": max(0, total - WINDOW), "size": WINDOW}
+    system = kind(stage.bootstrap, stage.directory, wirings[0])
+    built = Built()
+    with system.viewers() as viewers, system:
+        say(f"backfill, {how}, {kind.name}: cold")
+        viewers.begin("watch", url=system.url, windows=[window], column=_MARKED[how])
+        viewers.begin("until", total=total, value=pasts[0].mark)
+        viewers.answer(PATIENCE_S)
+        built.cold_s = (viewers.answer(PATIENCE_S)["at"] - system.started_ns) / 1e9
+        time.sleep(_SETTLE_S)
+        built.memory_gb = memory_gb(system.processes())
+        built.rest_cores = cores(system.processes(), stage.sizes.rest_s)
+        for past, wiring in zip(pasts[1:], wirings[1:], strict=True):
+            say(f"backfill, {how}, {kind.name}: warm")
+            asked_ns = time.monotonic_ns()
+            system.swap(wiring, viewers)
+            at = viewers.order("until", PATIENCE_S, total=total, value=past.mark)["at"]
+            built.warm_s.append((at - asked_ns) / 1e9)
+    return built

@@ -1,0 +1,89 @@
+"""The events that both systems get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from load import FIRST_MS, Event, History, account_json, user_json
+
+WINDOW = 300
+# Prime to the numbers of rows: events go round all of them.
+_STRIDE = 7919
+
+
+@dataclass(frozen=True)
+class Past:
+    """A history whose last user and last account belong together and carry its mark.
+
+    Both are the newest of their topics in every order, so a joined table that shows the mark, in its last row, has
+    read both topics to their ends.
+    """
+
+    users_topic: str
+    accounts_topic: str
+    users: int
+    accounts: int
+    mark: str
+
+    def events(self) -> Iterable[Event]:
+        """All users, then all accounts; in event time they are mixed."""
+        history, end = self._history(), FIRST_MS + self.accounts
+        for event in history.events():
+            if event.topic == self.users_topic:
+                yield event
+        yield Event(self.users_topic, user_json("last", self.mark), end)
+        for event in history.events():
+            if event.topic == self.accounts_topic:
+                yield event
+        yield Event(self.accounts_topic, account_json("last", self.mark, 0), end + 1)
+
+    def rows(self, how: str) -> int:
+        """How many rows the join of that kind has."""
+        return {"left": self.users, "inner": self._history().pairs() + 1, "asof": self.accounts}[how]
+
+    def _history(self) -> History:
+        return History(self.users_topic, self.accounts_topic, self.users - 1, self.accounts - 1)
+
+
+@dataclass(frozen=True)
+class Present:
+    """Users with accounts in turn, of which one of the first user is the last; the window's users are then changed."""
+
+    users_topic: str
+    accounts_topic: str
+    users: int
+    accounts: int
+    mark: str = "ready"
+    rows: int = WINDOW
+    """How many of the first users are changed."""
+
+    def events(self) -> Iterable[Event]:
+        """What is there at the beginning."""
+        for user in range(self.users):
+            yield Event(self.users_topic, user_json(f"u{user}", f"Ada {user}"), FIRST_MS + user)
+        for number in range(1, self.accounts):
+            account = account_json(f"u{number % self.users}", "savings", number)
+            yield Event(self.accounts_topic, account, FIRST_MS + number)
+        yield Event(self.accounts_topic, account_json("u0", self.mark, 0), FIRST_MS + self.accounts)
+
+    def event(self, number: int) -> Event:
+        """A new account of one of the first users; its type is its number."""
+        return Event(self.accounts_topic, account_json(f"u{row_of(number, self.rows)}", f"n{number}", number))
+
+
+def row_of(number: int, rows: int = WINDOW) -> int:
+    """Which of the changing rows the event of that number changes."""
+    return number * _STRIDE % rows
+
+
+def shown_at(seen: Iterable[tuple[str | None, int]], first: int, rows: int = WINDOW) -> dict[int, int]:
+    """When each event from a number on was shown, or a newer one in its place; `seen` is in the order of time."""
+    times: dict[int, int] = {}
+    for value, at in seen:
+        if value and value[0] == "n" and value[1:].isdigit():
+            number = int(value[1:])
+            while number >= first and number not in times:
+                times[number] = at
+                number -= rows
+    return times

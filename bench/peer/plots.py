@@ -1,0 +1,61 @@
+"""Draws the plots from the kept figures; runs in the peer's virtual environment.
+
+plots.py RESULTS.json DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+_COLOURS = {"liveboard": "#0b6e4f", "Deephaven, showcase": "#c0392b", "Deephaven, tuned": "#e08e0b"}
+_PERCENTS = [*range(100), *(99 + tenth / 10 for tenth in range(1, 11))]
+
+
+def latency(curves: dict[str, dict[str, list[float]]], file: Path) -> None:
+    """Which share of the events was on the client's screen after which time."""
+    figure, axes = plt.subplots(1, len(curves), figsize=(10, 3.6), sharey=True, layout="constrained")
+    for axis, (rate, systems) in zip(axes, curves.items(), strict=True):
+        for name, values in systems.items():
+            axis.plot(values, _PERCENTS, label=name, color=_COLOURS[name], linewidth=2)
+        axis.set(xscale="log", xlabel="milliseconds from produce() to the client's callback", title=f"{rate} events")
+        axis.grid(visible=True, which="major", alpha=0.3)
+    axes[0].set(ylabel="% of the events", ylim=(0, 100.5))
+    axes[0].legend(loc="lower right", frameon=False)
+    figure.savefig(file, dpi=110)
+
+
+def growth(points: dict[str, dict[str, dict[str, dict[str, float]]]], file: Path) -> None:
+    """Latency against the size of what there is already."""
+    figure, axes = plt.subplots(1, len(points), figsize=(5 * len(points), 3.6), squeeze=False, layout="constrained")
+    for axis, (title, systems) in zip(axes[0], points.items(), strict=True):
+        for name, sizes in systems.items():
+            for percentile, style in (("p50", "-"), ("p99", "--")):
+                values = [each[percentile] for each in sizes.values()]
+                label = f"{name}, {percentile}"
+                axis.plot([*map(int, sizes)], values, style, marker="o", color=_COLOURS[name], label=label)
+        axis.set(xscale="log", yscale="log", xlabel=title, ylabel="ms to the client's callback")
+        axis.grid(visible=True, which="major", alpha=0.3)
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.savefig(file, dpi=110)
+
+
+def main() -> None:
+    """Draws what there are figures for."""
+    kept: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    directory = Path(sys.argv[2])
+    if "latency" in kept["runs"]:
+        latency(kept["runs"]["latency"]["curves"], directory / "against-latency.png")
+    if "growth" in kept["runs"]:
+        growth(kept["runs"]["growth"]["points"], directory / "against-growth.png")
+
+
+if __name__ == "__main__":
+    main()

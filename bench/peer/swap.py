@@ -1,0 +1,90 @@
+"""A swap to other topics while a viewer watches events flow: how long it takes, and the longest silence it sees."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from confluent_kafka import Producer
+from load import produce
+from peer.events import Present, row_of
+from peer.figures import Figure
+from peer.stage import PATIENCE_S, Stage
+from peer.systems import Deephaven, Liveboard, System, TunedDeephaven, Wiring
+from processes import say
+
+_RATE = 100
+_USERS = 500
+_BEFORE_S = 3.0
+_AFTER_S = 3.0
+_SWAPS = 4
+"""The first ones warm up; the last two count."""
+
+
+def swap(stage: Stage) -> list[Figure]:
+    """Between topics of a thousand rows, each never read before."""
+    found = {kind.name: _measure(stage, kind) for kind in (Liveboard, Deephaven, TunedDeephaven)}
+    (took, gap) = found[Liveboard.name]
+    return [
+        figure
+        for peer in (Deephaven.name, TunedDeephaven.name)
+        for figure in (
+            Figure(f"swap, topics of 1,000 rows, against {peer}", "s", took, found[peer][0]),
+            Figure(f"swap, longest gap a viewer sees, against {peer}", "ms", gap, found[peer][1]),
+        )
+    ]
+
+
+def _measure(stage: Stage, kind: type[System]) -> tuple[float, float]:
+    """The seconds until the viewer shows the other topics' rows, and the longest time without news, in ms."""
+    loads = [Present(*stage.new_topics(), _USERS, _USERS, f"ready-{n}") for n in range(1 + _SWAPS)]
+    for load in loads:
+        produce(stage.bootstrap, load.events())
+    wirings = [Wiring(load.users_topic, load.accounts_topic, ("left", "asof")) for load in loads]
+    system = kind(stage.bootstrap, stage.directory, wirings[0])
+    times, gaps = [], []
+    with system.viewers() as viewers, system:
+        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": "final_ui"}], column="accountType")
+        viewers.order("until", PATIENCE_S, total=_USERS, value=loads[0].mark)
+        for number in range(_SWAPS):
+            say(f"swap, {kind.name}: {number + 1} of {_SWAPS}")
+            with _flowing(stage.bootstrap, loads[number : number + 2]):
+                time.sleep(_BEFORE_S)
+                viewers.order("collect")
+                asked_ns = time.monotonic_ns()
+                system.swap(wirings[number + 1], viewers)
+                at = viewers.order("until", PATIENCE_S, total=_USERS, value=loads[number + 1].mark)["at"]
+                time.sleep(_AFTER_S)
+                gaps.append(viewers.order("collect")["longestGapNs"][0] / 1e6)
+            times.append((at - asked_ns) / 1e9)
+    for load in loads:
+        stage.delete((load.users_topic, load.accounts_topic))
+    return statistics.median(times[-2:]), max(gaps[-2:])
+
+
+@contextmanager
+def _flowing(bootstrap: str, loads: Sequence[Present]) -> Iterator[None]:
+    """Accounts keep coming to the topics, for all rows of the window but the first, which carries the mark."""
+    stopping = threading.Event()
+
+    def flow() -> None:
+        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+        number = 0
+        while not stopping.wait(1 / _RATE):
+            number += 1
+            for load in loads:
+                if row_of(number):
+                    producer.produce(*load.event(number)[:2], partition=0)
+            producer.poll(0)
+        producer.flush(PATIENCE_S)
+
+    thread = threading.Thread(target=flow)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()

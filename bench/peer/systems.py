@@ -1,0 +1,224 @@
+"""The two systems, each as its processes on this machine, with the same board over the same topics."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+from peer.viewers import Viewers
+
+from liveboard.errors import LiveboardError
+from liveboard.kafka.admin import Admin
+from liveboard.swap import send
+
+_HERE = Path(__file__).parent
+_VENV = _HERE / ".venv"
+KEY = "bench"
+_STOP_S = 60.0
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What the board reads; the first join is final_ui, a second one user_account."""
+
+    users: str
+    accounts: str
+    joins: tuple[str, ...] = ("left",)
+
+
+class System(ABC):
+    """One system at work on a wiring: inside `with`, its processes run."""
+
+    name: str
+    viewer: str
+    """The module that views it."""
+    viewer_settings: tuple[str, ...]
+
+    def __init__(self, bootstrap: str, directory: Path, wiring: Wiring) -> None:
+        self.bootstrap = bootstrap
+        self.directory = Path(tempfile.mkdtemp(prefix=f"{self.viewer}-", dir=directory))
+        self.wiring = wiring
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.started_ns = 0
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts the processes and returns at once."""
+
+    @abstractmethod
+    def swap(self, wiring: Wiring, viewers: Viewers) -> None:
+        """Asks for another wiring under the same names and does not wait for its rows."""
+
+    def __enter__(self) -> Self:
+        self.started_ns = time.monotonic_ns()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._started:
+            process.terminate()
+        for process in self._started:
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.clean()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def clean(self) -> None:
+        """Removes what the system leaves in Kafka."""
+        return None
+
+    def check(self) -> None:
+        """Raises when a process has ended, with the end of what it said."""
+        for process in self._started:
+            if process.poll() is not None:
+                said = (self.directory / "log").read_text(errors="replace")[-2_000:]
+                raise LiveboardError(f"a process of {self.name} ended with exit code {process.returncode}: {said}")
+
+    def processes(self) -> list[psutil.Process]:
+        """All its processes."""
+        roots = [psutil.Process(process.pid) for process in self._started]
+        return [each for root in roots for each in (root, *root.children(recursive=True))]
+
+    @contextmanager
+    def viewers(self) -> Iterator[Viewers]:
+        """A process for viewers, which are not connected yet."""
+        with Viewers(self.viewer, self.viewer_settings, self.directory / "viewers.log") as viewers:
+            yield viewers
+
+    def _run(self, command: list[str], environment: dict[str, str]) -> None:
+        with (self.directory / "log").open("ab") as output:
+            self._started.append(
+                subprocess.Popen(
+                    command,
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    cwd=self.directory,
+                )
+            )
+
+
+class Liveboard(System):
+    """The pipeline and the server, with their default settings."""
+
+    name = "liveboard"
+    viewer = "liveboard"
+    viewer_settings = (KEY,)
+    _SOURCES = """
+[board.sources.users]
+topic = "{users}"
+schema = "userId string, name string, email string, age bigint"
+table = "users_ui"
+
+[board.sources.accounts]
+topic = "{accounts}"
+schema = "userId string, accountType string, balance double"
+table = "accounts_ui"
+"""
+
+    def start(self) -> None:
+        """The two processes start at the same time."""
+        config = self.directory / "liveboard.toml"
+        config.write_text(self._config())
+        for command in ("pipeline", "serve"):
+            self._run([sys.executable, "-m", "liveboard", command, "--config", str(config)], {})
+
+    def swap(self, wiring: Wiring, viewers: Viewers) -> None:
+        """A control message, as the page sends it."""
+        message = {"topics": {"users": wiring.users, "accounts": wiring.accounts}}
+        send({"bootstrap.servers": self.bootstrap}, "liveboard-control", json.dumps(message).encode())
+
+    def clean(self) -> None:
+        """The status, the changelogs and the control messages."""
+        admin = Admin({"bootstrap.servers": self.bootstrap})
+        admin.delete(topic for topic in admin.partitions() if topic.startswith("liveboard"))
+
+    def _config(self) -> str:
+        joins = ""
+        for name, how in zip(("final_ui", "user_account"), self.wiring.joins, strict=False):
+            left, right = ("accounts", "users") if how == "asof" else ("users", "accounts")
+            joins += f'\n[board.joins.{name}]\nleft = "{left}"\nright = "{right}"\non = "userId"\nhow = "{how}"\n'
+        return (
+            f'[kafka]\nbootstrap_servers = "{self.bootstrap}"\n'
+            f'[server]\nport = {self.port}\npsk = "{KEY}"\n'
+            f'[storage]\ndir = "{self.directory / "storage"}"\n'
+            # What a swap replaces goes at once, as on the other side.
+            '[control]\nretire_after = "0 s"\n'
+            + self._SOURCES.format(users=self.wiring.users, accounts=self.wiring.accounts)
+            + joins
+        )
+
+
+class Deephaven(System):
+    """The embedded server with nothing but its defaults, and viewers that name no interval."""
+
+    name = "Deephaven, showcase"
+    viewer = "deephaven"
+    viewer_settings: tuple[str, ...] = ()
+    jvm_args: tuple[str, ...] = ()
+
+    def start(self) -> None:
+        """One process; Java is inside it."""
+        wiring = self.wiring
+        jvm_args = ("-DAuthHandlers=io.deephaven.auth.AnonymousAuthenticationHandler", *self.jvm_args)
+        folders = {f"DEEPHAVEN_{kind}_DIR": str(self.directory / kind) for kind in ("CACHE", "CONFIG", "DATA")}
+        arguments = [str(self.port), self.bootstrap, wiring.users, wiring.accounts, ",".join(wiring.joins), *jvm_args]
+        self._run([str(_VENV / "bin/python"), str(_HERE / "serve.py"), *arguments], folders)
+
+    def swap(self, wiring: Wiring, viewers: Viewers) -> None:
+        """The same names get new tables; the old ones go on until nobody has them."""
+        joins = ",".join(wiring.joins)
+        viewers.order("run", code=f'globals().update(board("{wiring.users}", "{wiring.accounts}", "{joins}"))')
+
+    @contextmanager
+    def viewers(self) -> Iterator[Viewers]:
+        """The API's module is taken from the server's files beforehand, so that no viewer waits for its download."""
+        module = self.directory / "dh-core.mjs"
+        javascript_api(module)
+        with Viewers(self.viewer, [str(module), *self.viewer_settings], self.directory / "viewers.log") as viewers:
+            yield viewers
+
+
+class TunedDeephaven(Deephaven):
+    """As fast as it goes: a cycle of 10 ms, no server-side limit above that, and viewers that ask for 10 ms."""
+
+    name = "Deephaven, tuned"
+    viewer_settings = ("10",)
+    jvm_args = ("-DPeriodicUpdateGraph.targetCycleDurationMillis=10", "-Dbarrage.minUpdateInterval=10")
+
+
+def javascript_api(module: Path) -> None:
+    """Writes the API's module, as the server would give it."""
+    jar = next(_VENV.glob("lib/python*/site-packages/deephaven_server/jars/deephaven-web-*.jar"))
+    with zipfile.ZipFile(jar) as archive:
+        module.write_bytes(archive.read("META-INF/resources/jsapi/dh-core.js"))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
