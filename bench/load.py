@@ -13,6 +13,8 @@ from confluent_kafka import Producer
 from liveboard.errors import LiveboardError
 
 FIRST_MS = 1_700_000_000_000
+BALANCES = 100_000
+"""How many different balances there are."""
 HOT_ENRICHING = 500
 """In the as-of load on one key, one event in so many is an enriching one."""
 _UNKNOWN_USERS = 100
@@ -50,14 +52,15 @@ class History:
         spread = self.accounts // self.users
         for user in range(self.users):
             yield Event(self.users_topic, user_json(f"u{user}", f"Ada {user}"), FIRST_MS + user * spread)
-        for number, user in enumerate(self._owners()):
+        for number, user in enumerate(self.owners()):
             yield Event(self.accounts_topic, account_json(f"u{user}", "savings", number), FIRST_MS + number)
 
     def pairs(self) -> int:
         """How many accounts have their user."""
-        return sum(user < self.users for user in self._owners())
+        return sum(user < self.users for user in self.owners())
 
-    def _owners(self) -> Iterable[int]:
+    def owners(self) -> Iterable[int]:
+        """Whose the accounts are, in their order; from `users` on nobody's."""
         chance, possible = Random(1), self.users + self.users // _UNKNOWN_USERS
         return (chance.randrange(possible) for _ in range(self.accounts))
 
@@ -216,4 +219,4 @@ def user_json(user: str, name: str) -> bytes:
 
 def account_json(user: str, kind: str, number: int) -> bytes:
     """A record of the accounts topic."""
-    return f'{{"userId":"{user}","accountType":"{kind}","balance":{number % 100_000 / 4}}}'.encode()
+    return f'{{"userId":"{user}","accountType":"{kind}","balance":{number % BALANCES / 4}}}'.encode()

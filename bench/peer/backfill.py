@@ -14,8 +14,6 @@ from peer.systems import Liveboard, System, TunedDeephaven, Wiring
 from processes import say
 
 KINDS = ("left", "inner", "asof")
-# What tells that the other topic has been read to its end, too.
-_MARKED = {"left": "accountType", "inner": "accountType", "asof": "name"}
 _SETTLE_S = 5.0
 
 
@@ -68,19 +66,21 @@ def produced(stage: Stage) -> list[Past]:
 def build(stage: Stage, kind: type[System], pasts: list[Past], how: str) -> Built:
     """Builds the join of the first topics from the process's start, then that of each other pair by a swap."""
     wirings = [Wiring(past.users_topic, past.accounts_topic, (how,)) for past in pasts]
-    total = pasts[0].rows(how)
+    content = pasts[0].content(how)
+    total = content.rows
     window = {"table": "final_ui", "offset": max(0, total - WINDOW), "size": WINDOW}
     system = kind(stage.bootstrap, stage.directory, wirings[0])
     built = Built()
     with system.viewers() as viewers, system:
         say(f"backfill, {how}, {kind.name}: cold")
-        viewers.begin("watch", url=system.url, windows=[window], column=_MARKED[how])
+        viewers.begin("watch", url=system.url, windows=[window], column=content.matched_column)
         viewers.begin("until", total=total, value=pasts[0].mark)
         viewers.answer(PATIENCE_S)
         built.cold_s = (viewers.answer(PATIENCE_S)["at"] - system.started_ns) / 1e9
         time.sleep(_SETTLE_S)
         built.memory_gb = memory_gb(system.processes())
         built.rest_cores = cores(system.processes(), stage.sizes.rest_s)
+        system.expect(content, viewers)
         for past, wiring in zip(pasts[1:], wirings[1:], strict=True):
             say(f"backfill, {how}, {kind.name}: warm")
             asked_ns = time.monotonic_ns()

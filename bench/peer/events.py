@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from load import FIRST_MS, Event, History, account_json, user_json
+from load import BALANCES, FIRST_MS, Event, History, account_json, user_json
 
 WINDOW = 300
 # Prime to the numbers of rows: events go round all of them.
 _STRIDE = 7919
+
+
+@dataclass(frozen=True)
+class Content:
+    """What tells whether a joined table is right: its rows, those of them with a match, and the sum of all balances."""
+
+    matched_column: str
+    rows: int
+    matched: int
+    balance: float
 
 
 @dataclass(frozen=True)
@@ -38,9 +48,20 @@ class Past:
                 yield event
         yield Event(self.accounts_topic, account_json("last", self.mark, 0), end + 1)
 
-    def rows(self, how: str) -> int:
-        """How many rows the join of that kind has."""
-        return {"left": self.users, "inner": self._history().pairs() + 1, "asof": self.accounts}[how]
+    def content(self, how: str) -> Content:
+        """What the join of that kind must come to, worked out record by record."""
+        history = self._history()
+        owners = list(history.owners())
+        spread = history.accounts // history.users
+        balances = [number % BALANCES / 4 for number in range(history.accounts)]
+        if how == "asof":
+            known = sum(user < history.users and user * spread <= at for at, user in enumerate(owners))
+            return Content("name", self.accounts, known + 1, sum(balances))
+        if how == "left":
+            newest = {user: balance for user, balance in zip(owners, balances, strict=True) if user < history.users}
+            return Content("accountType", self.users, len(newest) + 1, sum(newest.values()))
+        pairs = [balance for user, balance in zip(owners, balances, strict=True) if user < history.users]
+        return Content("accountType", len(pairs) + 1, len(pairs) + 1, sum(pairs))
 
     def _history(self) -> History:
         return History(self.users_topic, self.accounts_topic, self.users - 1, self.accounts - 1)

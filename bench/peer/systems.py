@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import socket
@@ -20,8 +21,11 @@ from types import TracebackType
 from typing import Self
 
 import psutil
+import pyarrow.compute
+from peer.events import Content
 from peer.viewers import Viewers
 
+from liveboard import connect
 from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin
 from liveboard.swap import send
@@ -30,6 +34,16 @@ _HERE = Path(__file__).parent
 _VENV = _HERE / ".venv"
 KEY = "bench"
 _STOP_S = 60.0
+
+
+_COUNT = """
+import json as _json, pathlib as _pathlib
+from deephaven import agg as _agg, pandas as _pandas
+_counts = [_agg.count_("rows"), _agg.count_where("matched", "!isNull({column})"), _agg.sum_("balance")]
+_found = _pandas.to_pandas(final_ui.agg_by(_counts))
+_values = [float(_found[name][0]) for name in ("rows", "matched", "balance")]
+_pathlib.Path("{file}").write_text(_json.dumps(_values))
+"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,10 @@ class System(ABC):
     @abstractmethod
     def swap(self, wiring: Wiring, viewers: Viewers) -> None:
         """Asks for another wiring under the same names and does not wait for its rows."""
+
+    @abstractmethod
+    def expect(self, content: Content, viewers: Viewers) -> None:
+        """Raises unless final_ui is exactly that."""
 
     def __enter__(self) -> Self:
         self.started_ns = time.monotonic_ns()
@@ -151,6 +169,14 @@ table = "accounts_ui"
         message = {"topics": {"users": wiring.users, "accounts": wiring.accounts}}
         send({"bootstrap.servers": self.bootstrap}, "liveboard-control", json.dumps(message).encode())
 
+    def expect(self, content: Content, viewers: Viewers) -> None:
+        """Over the Python client."""
+        with connect(self.url, KEY) as client:
+            table = client.table("final_ui").to_arrow()
+        matched = table.column(content.matched_column)
+        balance = pyarrow.compute.sum(table.column("balance")).as_py()
+        _compare(self.name, content, table.num_rows, len(matched) - matched.null_count, balance)
+
     def clean(self) -> None:
         """The status, the changelogs and the control messages."""
         admin = Admin({"bootstrap.servers": self.bootstrap})
@@ -193,6 +219,12 @@ class Deephaven(System):
         joins = ",".join(wiring.joins)
         viewers.order("run", code=f'globals().update(board("{wiring.users}", "{wiring.accounts}", "{joins}"))')
 
+    def expect(self, content: Content, viewers: Viewers) -> None:
+        """By a program in the server, since that is quicker than any client."""
+        answer = self.directory / "content.json"
+        viewers.order("run", 60.0, code=_COUNT.format(column=content.matched_column, file=str(answer)))
+        _compare(self.name, content, *json.loads(answer.read_text()))
+
     @contextmanager
     def viewers(self) -> Iterator[Viewers]:
         """The API's module is taken from the server's files beforehand, so that no viewer waits for its download."""
@@ -208,6 +240,12 @@ class TunedDeephaven(Deephaven):
     name = "Deephaven, tuned"
     viewer_settings = ("10",)
     jvm_args = ("-DPeriodicUpdateGraph.targetCycleDurationMillis=10", "-Dbarrage.minUpdateInterval=10")
+
+
+def _compare(name: str, content: Content, rows: float, matched: float, balance: float) -> None:
+    is_right = (rows, matched) == (content.rows, content.matched) and math.isclose(balance, content.balance)
+    if not is_right:
+        raise LiveboardError(f"{name}: expected {content}, found {rows} rows, {matched} matched, {balance} in all")
 
 
 def javascript_api(module: Path) -> None:
