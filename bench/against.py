@@ -35,8 +35,8 @@ def _latency(stage: Stage) -> tuple[list[Figure], Extra]:
     return measured, {"curves": curves}
 
 
-def _backfill(stage: Stage) -> tuple[list[Figure], Extra]:
-    return backfill.backfill(stage), {}
+def _backfill(how: str) -> Callable[[Stage], tuple[list[Figure], Extra]]:
+    return lambda stage: (backfill.backfill(stage, how), {})
 
 
 def _viewers(stage: Stage) -> tuple[list[Figure], Extra]:
@@ -62,7 +62,7 @@ def _browser(stage: Stage) -> tuple[list[Figure], Extra]:
 
 _MEASURES: dict[str, Callable[[Stage], tuple[list[Figure], Extra]]] = {
     "latency": _latency,
-    "backfill": _backfill,
+    **{f"backfill-{how}": _backfill(how) for how in backfill.KINDS},
     "viewers": _viewers,
     "swap": _swap,
     "growth": _growth,

@@ -35,18 +35,15 @@ _FIGURES: tuple[tuple[str, str, Callable[[Built], float], Target | None], ...] =
 )
 
 
-def backfill(stage: Stage) -> list[Figure]:
-    """Each join in a fresh process, cold and then warm; the tuned peer is also the faster one here."""
+def backfill(stage: Stage, how: str) -> list[Figure]:
+    """A join in fresh processes, cold and then warm; the tuned peer is also the faster one here."""
     pasts = produced(stage)
-    found = {how: (build(stage, Liveboard, pasts, how), build(stage, TunedDeephaven, pasts, how)) for how in KINDS}
+    ours, theirs = (build(stage, system, pasts, how) for system in (Liveboard, TunedDeephaven))
     stage.delete(topic for past in pasts for topic in (past.users_topic, past.accounts_topic))
-    figures: list[Figure] = []
-    for name, unit, value, target in _FIGURES:
-        figures += [
-            Figure(f"{name}, {how}, against {TunedDeephaven.name}", unit, value(ours), value(theirs), target)
-            for how, (ours, theirs) in found.items()
-        ]
-    return figures
+    return [
+        Figure(f"{name}, {how}, against {TunedDeephaven.name}", unit, value(ours), value(theirs), target)
+        for name, unit, value, target in _FIGURES
+    ]
 
 
 def produced(stage: Stage) -> list[Past]:
