@@ -43,10 +43,10 @@ QUICK = Sizes(
     latency_s=4,
     warm_up_s=2,
     long_s=6,
-    viewers=(1, 20),
+    viewers=(20,),
     crowd_s=4,
-    histories=(10_000, 100_000),
-    per_key=(1, 100),
+    histories=(20_000,),
+    per_key=(100,),
     growth_s=3,
 )
 
