@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,10 @@ from pathlib import Path
 from liveboard.config import Secret, ServerSettings, Settings
 from liveboard.errors import LiveboardError
 from liveboard.serving.auth import check_keys, is_loopback
+from liveboard.serving.hashes import new_key
 from liveboard.serving.login import make_token
 
 _FILE = "server.json"
-_KEY_BYTES = 18
 # Addresses to listen on that nobody can connect to.
 _ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -38,7 +37,7 @@ def choose(server: ServerSettings) -> tuple[Access, int]:
             "LIVEBOARD_SERVER_PSK, or server.host to 127.0.0.1"
         )
     port = server.port or _free_port(server.host)
-    return Access(_url(server, port), server.psk.reveal() or secrets.token_urlsafe(_KEY_BYTES)), port
+    return Access(_url(server, port), (server.psk or new_key()).reveal()), port
 
 
 def remember(settings: Settings, access: Access) -> None:

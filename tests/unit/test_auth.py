@@ -72,6 +72,12 @@ def test_a_hash_says_how_it_was_made_and_has_its_own_salt() -> None:
     assert not hashes.matches(Secret("not a hash"), PSK.reveal())
 
 
+def test_a_new_key_can_be_given_to_a_command() -> None:
+    keys = {hashes.new_key().reveal() for _ in range(1_000)}
+    assert len(keys) == 1_000
+    assert not [key for key in keys if key.startswith("-")]
+
+
 def test_the_command_makes_a_key_that_fits_its_hash(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,8 +21,10 @@ _MAX_MEMORY = 256 * 2**20
 
 
 def new_key() -> Secret:
-    """A key that nobody can guess."""
-    return Secret(secrets.token_urlsafe(_KEY_BYTES))
+    """A key that nobody can guess; it can be given to a command, which would take a leading dash for an option."""
+    while (key := secrets.token_urlsafe(_KEY_BYTES)).startswith("-"):
+        pass
+    return Secret(key)
 
 
 def hashed(key: Secret) -> str:
