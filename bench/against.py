@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from peer import backfill, browser, crowd, figures, growth, latency, swap
@@ -157,7 +159,14 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    # Whoever ends it, and however it was started: the systems under measurement end with it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         sys.exit(main())
     except KeyboardInterrupt:
