@@ -20,14 +20,14 @@ from secured import CLIENT_SECRET, USER, SecuredBroker, variables
 from swapping import CONTROL_TOPIC, Swapping, wiring
 from tokens import closed_port
 
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
+from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic
 from liveboard.contract.status import Phase, State
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 VIEWER_KEY = "viewer-key-93ab55aa"
 SPARK_SECRET = "spark-secret-71c2d4"
-READ, CREATE = AclOperation.READ, AclOperation.CREATE
+READ, WRITE, CREATE = AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE
 
 
 def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Path) -> None:
@@ -119,14 +119,17 @@ def _survives_permissions_that_are_taken_away(broker: SecuredBroker, board: Swap
     following = board.wait_until_live(wiring(1, "inner"))
 
     # While it follows.
-    with broker.denied(READ, "users1"):
-        status = board.wait_for(lambda status: status.phase is Phase.RESTARTING)
-        assert re.fullmatch(
-            rf"{following} starts again in \d+ s: {re.escape(_sentence('read', 'users1'))}", status.message
-        )
-    board.wait_for(lambda status: status.phase is Phase.LIVE)
-    board.fill(1)
-    board.expect_oracle(following)
+    changelog = changelog_topic(following, "final_ui")
+    for operation, word, topic in ((READ, "read", "users1"), (WRITE, "write", changelog)):
+        with broker.denied(operation, topic):
+            board.fill(1)
+            status = board.wait_for(lambda status: status.phase is Phase.RESTARTING)
+            assert re.fullmatch(
+                rf"{following} starts again in \d+ s: {re.escape(_sentence(word, topic))}", status.message
+            )
+        board.wait_for(lambda status: status.phase is Phase.LIVE)
+        board.fill(1)
+        board.expect_oracle(following)
 
 
 def _sentence(operation: str, *topics: str) -> str:

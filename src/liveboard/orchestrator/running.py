@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 from py4j.protocol import Py4JJavaError
@@ -11,6 +13,8 @@ from liveboard.orchestrator.backoff import Backoff
 from liveboard.pipeline.generation import Generation, whole
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
+# What starts again only to die of the same cause does so within this time.
+_STEADY_AFTER_S = 3.0
 
 
 class Running:
@@ -25,6 +29,7 @@ class Running:
         self._generations: dict[str, Generation] = {}
         self._following: set[str] = set()
         self._down: dict[str, str] = {}
+        self._steady_at: dict[str, float] = {}
         self._backoffs: dict[str, Backoff] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -52,16 +57,19 @@ class Running:
         except SPARK_ERRORS as error:
             self._note_down(name, reason(error))
         else:
-            self._down.pop(name, None)
+            if name in self._down:
+                self._steady_at[name] = time.monotonic() + _STEADY_AFTER_S
 
     def heal(self) -> None:
         """Starts again what has died, once it has waited long enough."""
         for name in self._following:
-            failures = {} if name in self._down else self[name].failures()
-            if failures:
+            if name in self._down and name not in self._steady_at:
+                if self._backoffs[name].over:
+                    self.follow(name)
+            elif failures := self[name].failures():
                 self._note_down(name, "; ".join(f"the {query} query failed: {why}" for query, why in failures.items()))
-            elif name in self._down and self._backoffs[name].over:
-                self.follow(name)
+            elif time.monotonic() >= self._steady_at.get(name, math.inf):
+                del self._down[name], self._steady_at[name]
 
     def drop(self, name: str) -> None:
         """Stops the generation, if it is there, and forgets it."""
@@ -69,6 +77,7 @@ class Running:
             self._generations.pop(name).stop()
         self._following.discard(name)
         self._down.pop(name, None)
+        self._steady_at.pop(name, None)
         self._backoffs.pop(name, None)
 
     def stop(self) -> None:
@@ -77,6 +86,7 @@ class Running:
             generation.stop()
 
     def _note_down(self, name: str, why: str) -> None:
+        self._steady_at.pop(name, None)
         pause = self._backoffs.setdefault(name, Backoff()).failed()
         self._down[name] = f"{name} starts again in {pause:.0f} s: {self._explain(why)}"
         self._log(self._down[name])
