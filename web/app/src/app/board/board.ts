@@ -11,6 +11,7 @@ import { arranged, moved, storedOrder, storeOrder } from './card-order';
 const STATUS_TABLE = 'orchestrator_status';
 const REJECTS_TABLE = 'rejects_ui';
 const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw']);
+const LOOK_AGAIN_MS = 500;
 const COUNT = new Intl.NumberFormat('en-US');
 
 /** All tables of the board, a card for each, in the order that the viewer likes. */
@@ -34,6 +35,7 @@ export class Board {
       storedOrder(),
     ),
   );
+  private lookAgain: ReturnType<typeof setTimeout> | undefined;
   protected readonly dragged = signal<string | null>(null);
   protected readonly target = signal<string | null>(null);
 
@@ -46,6 +48,8 @@ export class Board {
       });
       const subscriptions = untracked(() => this.watch());
       onCleanup(() => {
+        clearTimeout(this.lookAgain);
+        this.lookAgain = undefined;
         for (const subscription of subscriptions) subscription.unsubscribe();
       });
     });
@@ -108,10 +112,16 @@ export class Board {
   }
 
   private async look(): Promise<void> {
+    clearTimeout(this.lookAgain);
+    // The status can be known a moment before the first tables are loaded, and then nothing more comes of it.
+    const timer = setTimeout(() => void this.look(), LOOK_AGAIN_MS);
+    this.lookAgain = timer;
     try {
       this.names.set((await this.server.tables()).map(({ name }) => name));
+      if (this.cards().length > 0) clearTimeout(timer);
     } catch {
       // While the server is away, the cards stay as they are.
+      clearTimeout(timer);
     }
   }
 }
