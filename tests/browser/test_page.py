@@ -7,7 +7,7 @@ import re
 import pytest
 from live import KEY, Board, Running, wait
 from looking import COUNT, COUNT_FEWEST_ROWS, expect_first, expect_range, fill, log_in, stamp, table, user
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from liveboard import access
 from liveboard.access import Access
@@ -27,6 +27,22 @@ def test_rows_appear_and_follow_changes(page: Page, running: Running, board: Boa
     expect(grid.locator(".ag-cell-data-changed")).to_have_text("77")
     expect_range(grid, 0, 299, 1_001)
     expect(grid.locator(".tempo")).to_contain_text("rows/s, newest row")
+
+
+def test_tables_that_are_there_later_than_the_status_are_shown(page: Page, running: Running) -> None:
+    asked: list[str] = []
+
+    def late(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            route.fulfill(json={"tables": []})
+        else:
+            route.continue_()
+
+    page.route("**/api/tables", late)
+    with page.expect_response(lambda response: response.url.endswith("/api/tables") and response.json()["tables"]):
+        log_in(page, running)
+    expect_first(table(page), "userId", ["u0", "u1", "u2"])
 
 
 def test_sort_filter_and_search_are_over_the_whole_table(page: Page, running: Running) -> None:
