@@ -1,8 +1,8 @@
 """The viewers and what each of them is shown.
 
-Each viewer has one task that sends, and per subscription nothing but the step of the window that it was sent last. A
-viewer that does not keep up is therefore not queued for: when its connection takes the next frame, that frame leads
-from what it has to the newest content. Nobody waits for it.
+Per subscription there is nothing but the step of the window that its viewer was sent last. A viewer that does not keep
+up is therefore not queued for: when its connection takes the next frame, that frame leads from what it has to the
+newest content. Nobody waits for it: what a connection does not take at once is left to the viewer's own task.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from liveboard.contract import frames
 from liveboard.contract.frames import Code, FrameError
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
+from liveboard.serving.connection import Outlet, outlet
 from liveboard.serving.gate import Forbidden, Gate
 from liveboard.serving.metrics import Counters
 from liveboard.serving.query import compile_query
@@ -33,7 +34,7 @@ from liveboard.serving.window import Window
 _MAX_OFFSET = 2**53
 # Beyond this many frames a second, all viewers together, each of them gets several changes in one.
 _FRAMES_PER_S = 20_000
-_SHORTEST_PAUSE_S = 0.002
+_SHORTEST_ROUND_S = 0.002
 _GOODBYE_S = 1.0
 
 _log = logging.getLogger(__name__)
@@ -123,17 +124,50 @@ class Subscription:
             self._views.close(window, self)
 
 
+class Rounds:
+    """When viewers are sent what is new: at once while they are few, all together from time to time when they are many.
+
+    One timer for all: a timer for each viewer would be a fifth of what a frame costs.
+    """
+
+    def __init__(self) -> None:
+        self.viewers: set[Viewer] = set()
+        self._due: dict[Viewer, None] = {}
+        self._next: asyncio.Handle | None = None
+        self._last_s = 0.0
+
+    def call(self, viewer: Viewer) -> None:
+        """Has the viewer send in the next round."""
+        self._due[viewer] = None
+        if self._next is None:
+            loop = asyncio.get_running_loop()
+            length_s = len(self.viewers) / _FRAMES_PER_S
+            is_short = length_s < _SHORTEST_ROUND_S
+            self._next = loop.call_soon(self._go) if is_short else loop.call_at(self._last_s + length_s, self._go)
+
+    def _go(self) -> None:
+        self._last_s = asyncio.get_running_loop().time()
+        self._next = None
+        due, self._due = self._due, {}
+        for viewer in due:
+            viewer.send_owed()
+
+
 class Viewer:
     """One connection, and what its key allows."""
 
-    def __init__(self, grant: Grant, limits: Limits) -> None:
+    def __init__(self, grant: Grant, limits: Limits, rounds: Rounds, outlet: Outlet, counters: Counters) -> None:
         self.grant = grant
         self.subscriptions: dict[int, Subscription] = {}
         self._limits = limits
+        self._rounds = rounds
+        self._outlet = outlet
+        self._counters = counters
+        self._is_sending = False
         self._answers: deque[str] = deque()
         self._owed: dict[Subscription, None] = {}
         self._beat_due = False
-        self._wake = asyncio.Event()
+        self._woken = asyncio.Event()
 
     @property
     def is_flooded(self) -> bool:
@@ -143,17 +177,17 @@ class Viewer:
     def say(self, frame: frames.ServerFrame) -> None:
         """Sends a frame, after those before."""
         self._answers.append(frames.encode(frame))
-        self._wake.set()
+        self._woken.set()
 
     def owe(self, subscription: Subscription) -> None:
-        """Sends what is new in a subscription, when the connection takes it."""
+        """Sends what is new in a subscription, when its turn comes and the connection takes it."""
         self._owed[subscription] = None
-        self._wake.set()
+        self._rounds.call(self)
 
     def beat(self) -> None:
         """Lets it know that the server is there; once, however long it does not read."""
         self._beat_due = True
-        self._wake.set()
+        self._woken.set()
 
     def drop(self, id: int) -> None:
         """Ends a subscription, if there is one."""
@@ -162,13 +196,20 @@ class Viewer:
             self._owed.pop(subscription, None)
             subscription.close()
 
-    async def send_all(
-        self, send: Callable[[str], Awaitable[None]], counters: Counters, pause: Callable[[], float]
-    ) -> None:
-        """Sends for as long as the connection lasts."""
+    def send_owed(self) -> None:
+        """Sends what is owed as far as the connection takes it at once, and leaves the rest to `send_all`."""
+        while self._owed and self._outlet.is_free and not self._is_sending and not self._answers:
+            for text in self._take_owed():
+                self._outlet.write(text)
+        if self._owed:
+            self._woken.set()
+
+    async def send_all(self, send: Callable[[str], Awaitable[None]]) -> None:
+        """Sends, and waits for the connection where it takes nothing, for as long as it lasts."""
         while True:
-            await self._wake.wait()
-            self._wake.clear()
+            await self._woken.wait()
+            self._woken.clear()
+            self._is_sending = True
             while self._answers or self._owed or self._beat_due:
                 while self._answers:
                     await send(self._answers.popleft())
@@ -176,25 +217,32 @@ class Viewer:
                     self._beat_due = False
                     await send(_BEAT)
                 if self._owed:
-                    subscription = next(iter(self._owed))
-                    del self._owed[subscription]
-                    for text in subscription.take(counters):
+                    for text in self._take_owed():
                         await send(text)
-            if (seconds := pause()) >= _SHORTEST_PAUSE_S:
-                await asyncio.sleep(seconds)
+            self._is_sending = False
+
+    def _take_owed(self) -> list[str]:
+        subscription = next(iter(self._owed))
+        del self._owed[subscription]
+        return subscription.take(self._counters)
 
 
 class Hub:
     """All viewers; belongs to the event loop, and is told by the catalogue what becomes of the tables."""
 
     def __init__(self, gate: Gate, views: Views, counters: Counters, limits: Limits) -> None:
-        self.viewers: set[Viewer] = set()
         self.catalogue = Catalogue(self)
         self._gate = gate
         self._views = views
         self._counters = counters
         self._limits = limits
+        self._rounds = Rounds()
         self._connections: Counter[str | None] = Counter()
+
+    @property
+    def viewers(self) -> set[Viewer]:
+        """All that have the key."""
+        return self._rounds.viewers
 
     @property
     def subscriptions(self) -> int:
@@ -293,7 +341,7 @@ class Hub:
         return grant
 
     async def _attend(self, socket: WebSocket, grant: Grant) -> None:
-        viewer = Viewer(grant, self._limits)
+        viewer = Viewer(grant, self._limits, self._rounds, outlet(socket), self._counters)
         viewer.say(frames.Ready(self.catalogue.infos(grant), grant.role, f"liveboard {__version__}"))
         self.viewers.add(viewer)
         sender = asyncio.create_task(self._send(viewer, socket))
@@ -317,7 +365,7 @@ class Hub:
     async def _send(self, viewer: Viewer, socket: WebSocket) -> None:
         # When the connection ends while something is sent, the side that receives hears of it too.
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await viewer.send_all(socket.send_text, self._counters, lambda: len(self.viewers) / _FRAMES_PER_S)
+            await viewer.send_all(socket.send_text)
 
     def _obey(self, viewer: Viewer, frame: frames.ClientFrame) -> None:
         match frame:

@@ -24,6 +24,7 @@ from liveboard.errors import LiveboardError
 from liveboard.kafka import security
 from liveboard.serving.app import Api
 from liveboard.serving.auth import Keys, check_keys, is_loopback
+from liveboard.serving.connection import Connection
 from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
@@ -95,7 +96,7 @@ class LiveServer:
             log_config=None,
             access_log=False,
             server_header=False,
-            ws="websockets-sansio",
+            ws=Connection,
             ws_per_message_deflate=False,
             ws_max_size=self._limits.frame_bytes,
             ws_ping_interval=_PING_S,
