@@ -108,10 +108,14 @@ class Swapping:
 
     def wait_for(self, condition: Callable[[BoardStatus], object]) -> BoardStatus:
         """Waits until a document that fulfils the condition is the newest."""
-        until(
-            lambda: self.history() and condition(self.status()), "a status; the pipeline said " + self.pipeline.said()
-        )
-        return self.status()
+        found: list[BoardStatus] = []
+
+        def look() -> bool:
+            found[:] = self.history()[-1:]
+            return bool(found and condition(found[0]))
+
+        until(look, "a status; the pipeline said " + self.pipeline.said())
+        return found[0]
 
     def wait_until_live(self, expected: Wiring) -> str:
         """Waits until the wiring is live and nothing is being done; returns its generation."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness import until
 from swapping import Swapping, swapping, wiring
 
 from liveboard.contract.status import Phase
@@ -69,6 +70,7 @@ def _fill(disk: Path) -> None:
 
 def _expect_failed(board: Swapping, place: str, live: str) -> str:
     """Waits until the build has failed and nothing is left of it; returns why."""
+    until(lambda: board.verdicts().get(place, ("", None))[0] == "failed", "the verdict")
     status = board.wait_for(lambda status: not status.request and list(status.generations) == [live])
     assert (status.live, status.phase) == (live, Phase.LIVE)
     assert status.message.startswith(f"g{status.newest} could not be built: ")
