@@ -71,6 +71,8 @@ _MEASURES: dict[str, Callable[[Stage], tuple[list[Figure], Extra]]] = {
     "long": _long,
     "browser": _browser,
 }
+# Long by themselves, and made of many samples or sizes.
+_ONCE = ("growth", "long")
 
 
 def main() -> int:
@@ -96,8 +98,9 @@ def main() -> int:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 rounds: list[list[Figure]] = []
                 extra: Extra = {}
-                for number in range(1, options.rounds + 1):
-                    say(f"{name}: round {number} of {options.rounds}")
+                times = 1 if name in _ONCE else options.rounds
+                for number in range(1, times + 1):
+                    say(f"{name}: round {number} of {times}")
                     try:
                         found, extra = _MEASURES[name](stage)
                     except LiveboardError as error:
@@ -133,7 +136,9 @@ def _options() -> argparse.Namespace:
         metavar="NAME[,NAME]",
         help=f"some of {', '.join(_MEASURES)}; the others' kept figures stay",
     )
-    parser.add_argument("--rounds", type=_positive, metavar="N", help="how often everything is measured (3)")
+    parser.add_argument(
+        "--rounds", type=_positive, metavar="N", help="how often all but growth and long is measured (3)"
+    )
     parser.add_argument("--seconds", type=_positive, metavar="N", help="how long each rate of latency is measured (30)")
     parser.add_argument(
         "--output",

@@ -129,7 +129,7 @@ class Run:
 
     def build(self, interval: str = INTERVAL) -> Generation:
         """Builds all tables from the history; the generation can then follow."""
-        generation = Generation(self._spark, self.plan, self.checkpoint, interval)
+        generation = Generation(self._spark, lambda: self.plan, self.checkpoint, interval)
         deadline = time.monotonic() + PATIENCE_S
         generation.build()
         while not generation.is_built():
