@@ -202,7 +202,7 @@ def _reason_begun(row: Row, expected: Row | None) -> Row:
 @contextmanager
 def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: str = "earliest") -> Iterator[Generation]:
     """The bench's generation, built from what its topics hold and following them."""
-    generation = Generation(spark, bench.plan(start_from), checkpoint, "5 minutes")
+    generation = Generation(spark, lambda: bench.plan(start_from), checkpoint, "5 minutes")
     try:
         generation.build()
         until(generation.is_built)

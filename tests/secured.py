@@ -72,7 +72,7 @@ class SecuredBroker(Broker):
     """Anyone on its PLAINTEXT listener may do anything; on the others liveboard may do what it was granted."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory / "kafka")
+        super().__init__(directory / "kafka", closed_port())
         self.authority = Authority(directory, "authority")
         self.stranger = Authority(directory, "stranger")
         self.tokens = TokenEndpoint({USER: CLIENT_SECRET})
@@ -84,13 +84,27 @@ class SecuredBroker(Broker):
         self._expired_user = self.authority.issue(USER, expired=True)
         self._strange_user = self.stranger.issue(USER)
         self._ports = {name: closed_port() for name in _LISTENERS}
+        self._allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.tokens.jwks_url}"
 
     def start(self, show: Callable[[str], None] = lambda _: None, jvm: tuple[str, ...] = ()) -> None:
-        super().start(show, (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.tokens.jwks_url}",))
+        super().start(show, (self._allowed,))
         self.root = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        self.set_scram_password(PASSWORD)
+
+    def set_scram_password(self, password: str) -> None:
+        """Lets those in from now on who know this one; who is in stays."""
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-            login = UserScramCredentialUpsertion(USER, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
+            login = UserScramCredentialUpsertion(USER, ScramCredentialInfo(mechanism, 4096), password.encode())
             self._wait(self.root.alter_user_scram_credentials([login]))
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Kafka alone, not the token endpoints."""
+        super().stop()
+        try:
+            yield
+        finally:
+            super().start(jvm=(self._allowed,))
 
     def __enter__(self) -> Self:
         super().__enter__()

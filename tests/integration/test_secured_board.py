@@ -10,17 +10,19 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from confluent_kafka.admin import AclOperation
 from harness import PATIENCE_S, until
-from secured import CLIENT_SECRET, USER, SecuredBroker, variables
+from secured import CLIENT_SECRET, PASSWORD, USER, SecuredBroker, variables
 from swapping import CONTROL_TOPIC, Swapping, wiring
 from tokens import closed_port
 
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic
+from liveboard.config import KafkaSettings, SslSettings
+from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, TOPIC_PREFIX, changelog_topic
 from liveboard.contract.status import Phase, State
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -68,6 +70,88 @@ def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Pa
         }
     seen |= {str(file): file.read_bytes() for file in run.rglob("*") if file.is_file() and file.suffix != ".jar"}
     _expect_no_secret(broker, seen)
+
+
+def test_b4_a_board_goes_on_when_its_authority_and_its_password_are_mended(
+    broker: SecuredBroker, tmp_path: Path
+) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(broker.stranger.ca.read_bytes())
+    login = broker.settings("SASL_SSL", "SCRAM-SHA-512")
+    wrong_ca = "kafka.ssl.ca_file: expected the authority that signed the certificate of the broker "
+    wrong_password = "kafka.sasl.username, kafka.sasl.password: expected a SCRAM-SHA-512 login that "
+    with _waiting(broker, replace(login, ssl=SslSettings(ca_file=str(ca))), tmp_path) as (board, port):
+        with _other_password(broker):
+            _expect_waiting(board, port, wrong_ca)
+            ca.write_bytes(broker.authority.ca.read_bytes())
+            _expect_waiting(board, port, wrong_password)
+        generation = _expect_live(board, port)
+
+        # The same while it runs: those who are in stay in, until the broker starts again.
+        with _other_password(broker):
+            with broker.down():
+                pass
+            board.pipeline.wait_for(f"stopped, since Kafka does not let us in any more: {wrong_password}")
+            until(lambda: wrong_password.encode() in _status(port), "the sentence at the server")
+        board.fill(0)
+        assert _expect_live(board, port) == generation
+
+
+def test_b4_a_board_goes_on_when_its_certificate_is_renewed(broker: SecuredBroker, tmp_path: Path) -> None:
+    login, expired = broker.settings("SSL"), broker.with_certificate("expired")
+    cert_file, key_file = tmp_path / "client.cert", tmp_path / "client.key"
+
+    def install(of: SslSettings) -> None:
+        cert_file.write_bytes(Path(of.cert_file).read_bytes())
+        key_file.write_bytes(Path(of.key_file).read_bytes())
+
+    install(expired.ssl)
+    own = replace(login, ssl=replace(login.ssl, cert_file=str(cert_file), key_file=str(key_file)))
+    with _waiting(broker, own, tmp_path) as (board, port):
+        why = f"kafka.ssl.cert_file: expected a valid client certificate, found {cert_file}, which expired"
+        _expect_waiting(board, port, why)
+        install(login.ssl)
+        _expect_live(board, port)
+
+
+@contextlib.contextmanager
+def _waiting(broker: SecuredBroker, login: KafkaSettings, directory: Path) -> Iterator[tuple[Swapping, int]]:
+    """A pipeline and a server that cannot log in yet, and the server's port."""
+    port = closed_port()
+    environment = {"LIVEBOARD_SERVER_PSK": VIEWER_KEY, "LIVEBOARD_SERVER_PORT": str(port), **variables(login)}
+    with contextlib.closing(Swapping(broker.bootstrap_servers, directory, **environment)) as board:
+        # What an earlier board left on this broker is not this one's.
+        leftovers = [topic for topic in board.admin.partitions() if topic.startswith((TOPIC_PREFIX, CONTROL_TOPIC))]
+        board.admin.delete(leftovers)
+        board.fill(0)
+        board.start()
+        with _serving(board, directory):
+            yield board, port
+
+
+@contextlib.contextmanager
+def _other_password(broker: SecuredBroker) -> Iterator[None]:
+    broker.set_scram_password("another")
+    try:
+        yield
+    finally:
+        broker.set_scram_password(PASSWORD)
+
+
+def _expect_waiting(board: Swapping, port: int, why: str) -> None:
+    board.pipeline.wait_for(f"waiting for Kafka: {why}")
+    until(lambda: why.encode() in _get(port, "/readyz"), f"{why} at the server")
+
+
+def _expect_live(board: Swapping, port: int) -> str:
+    generation = board.wait_until_live(wiring(0))
+    board.expect_oracle(generation)
+    until(lambda: f'"{generation}","live",""'.encode() in _status(port), "the server")
+    return generation
+
+
+def _status(port: int) -> bytes:
+    return _get(port, "/api/tables/orchestrator_status")
 
 
 def _waits_for_the_token_endpoint_and_for_permission(broker: SecuredBroker, board: Swapping) -> None:
@@ -130,6 +214,14 @@ def _survives_permissions_that_are_taken_away(broker: SecuredBroker, board: Swap
         board.wait_for(lambda status: status.phase is Phase.LIVE)
         board.fill(1)
         board.expect_oracle(following)
+
+    # Of the control topic.
+    with broker.denied(READ, CONTROL_TOPIC):
+        status = board.wait_for(lambda status: status.message == _sentence("read", CONTROL_TOPIC))
+        assert status.phase is Phase.LIVE
+        board.ask(wiring(1))
+    board.wait_until_live(wiring(1))
+    board.wait_for(lambda status: not status.message)
 
 
 def _sentence(operation: str, *topics: str) -> str:

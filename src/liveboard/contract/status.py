@@ -148,9 +148,10 @@ def decode_status(value: bytes) -> BoardStatus:
         raise LiveboardError(f"{STATUS_TOPIC}: expected the status of a board, found: {error}") from None
 
 
-def gone_stale(status: BoardStatus, kept_ms: int) -> BoardStatus:
-    """The document as readers show it when it was kept last too long ago."""
+def gone_stale(status: BoardStatus, kept_ms: int, why: str = "") -> BoardStatus:
+    """The document as readers show it when it was kept last too long ago, and why, if they know."""
     message = f"nothing has been heard from the pipeline since {timestamp_text(kept_ms)}"
+    message += f": {why}" if why else ""
     message += f"; the last was: {status.message}" if status.message else ""
     return msgspec.structs.replace(status, phase=Phase.STALE, message=message)
 

@@ -25,7 +25,6 @@ _CHANGELOG_CONFIG = {
 }
 
 _NOT_CONNECTED = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._AUTHENTICATION, KafkaError._SSL)
-_REFUSED_LOGIN = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _NO_LEADER_YET = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 
 Offsets = dict[str, dict[str, int]]
@@ -38,15 +37,14 @@ class Admin:
     def __init__(self, client_config: Mapping[str, str]) -> None:
         self._servers = client_config["bootstrap.servers"]
         self._config = client_config
-        self._refusal = ""
+        self._complaints = trouble.Complaints(client_config)
+        self._connect()
+
+    def _connect(self) -> None:
         try:
-            self._client = AdminClient({**client_config, "log_level": 0, "error_cb": self._note})  # type: ignore[dict-item]
+            self._client = AdminClient({**self._config, "log_level": 0, "error_cb": self._complaints})  # type: ignore[dict-item]
         except KafkaException as error:
             raise LiveboardError(f"kafka: expected settings that can be used, found: {_text(error)}") from None
-
-    def _note(self, error: KafkaError) -> None:
-        if error.code() in _REFUSED_LOGIN:
-            self._refusal = error.str()
 
     def cluster_id(self) -> str:
         """The id that the cluster was given when it was made."""
@@ -138,7 +136,7 @@ class Admin:
 
     def _metadata(self) -> ClusterMetadata:
         deadline = time.monotonic() + _TIMEOUT_S
-        self._refusal = ""
+        self._complaints.forget()
         while True:
             try:
                 return self._client.list_topics(timeout=_LOOK_S)
@@ -146,9 +144,12 @@ class Admin:
                 self._client.poll(0)
                 # Brokers come back by themselves; what is found to be wrong with us has to be mended by somebody.
                 if time.monotonic() > deadline:
-                    raise trouble.unavailable(self._config, self._refusal or _text(error)) from error
-                if cause := trouble.find(self._config, self._refusal):
+                    raise self._complaints.unavailable(_text(error)) from error
+                if cause := self._complaints.cause:
                     raise trouble.KafkaUnavailable(cause) from error
+                # With the certificates as they are now: a client uses for ever those that it began with.
+                self._complaints.forget()
+                self._connect()
 
     def _create(self, topics: Iterable[str], new: Callable[[str], NewTopic]) -> None:
         names = sorted(set(topics) - self.partitions().keys())
@@ -174,7 +175,7 @@ class Admin:
             return LiveboardError(trouble.permission([topic], what))
         if code in _NOT_CONNECTED:
             self._client.poll(0)
-            return trouble.unavailable(self._config, self._refusal or _text(error))
+            return self._complaints.unavailable(_text(error))
         return LiveboardError(f"cannot {what} Kafka topic {topic!r}: {_text(error)}")
 
 

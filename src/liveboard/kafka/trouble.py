@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from confluent_kafka import KafkaError
 from cryptography import x509
 
 from liveboard.contract.names import TOPIC_PREFIX
@@ -36,6 +37,7 @@ _MECHANISM_REFUSED = re.compile(
     r"Unsupported SASL mechanism|UnsupportedSaslMechanismException|not enabled in the server"
 )
 _NOT_PERMITTED = re.compile(r"Not authorized to access topics: \[([^\]]*)\]")
+_REFUSED_LOGIN = (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED)
 _NO_CONNECTION = re.compile(
     r"AuthenticationException|SSLHandshakeException|LoginException|OAuth|Failed to construct kafka|"
     r"Failed to create new KafkaAdminClient|Timed out waiting for a node assignment|TimeoutException"
@@ -44,6 +46,32 @@ _NO_CONNECTION = re.compile(
 
 class KafkaUnavailable(LiveboardError):
     """Kafka does not answer us at all; once the cause is mended, the same question may be answered."""
+
+
+class Complaints:
+    """The `error_cb` of a librdkafka client: keeps what it says of a login that is refused."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._config = config
+        self._refusal = ""
+
+    def __call__(self, error: KafkaError) -> None:
+        """The client says this."""
+        if error.code() in _REFUSED_LOGIN:
+            self._refusal = error.str()
+
+    def forget(self) -> None:
+        """What was said is over."""
+        self._refusal = ""
+
+    @property
+    def cause(self) -> str:
+        """What is found to be wrong with us, and has to be mended by somebody; empty when nothing is."""
+        return find(self._config, self._refusal)
+
+    def unavailable(self, said: str) -> KafkaUnavailable:
+        """The error for the client, which gets no answer and said this."""
+        return unavailable(self._config, self._refusal or said)
 
 
 class _Place(NamedTuple):

@@ -10,7 +10,8 @@ _HEALTHY_AFTER_S = 60.0
 class Backoff:
     """When to try again: after a second, then ever later, and anew after a minute without a failure."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_s: float = _LONGEST_S) -> None:
+        self._longest_s = longest_s
         self._pause = _FIRST_S
         self._until = 0.0
 
@@ -19,7 +20,7 @@ class Backoff:
         now = time.monotonic()
         if self._until and now - self._until > _HEALTHY_AFTER_S:
             self._pause = _FIRST_S
-        pause, self._pause = self._pause, min(2 * self._pause, _LONGEST_S)
+        pause, self._pause = self._pause, min(2 * self._pause, self._longest_s)
         self._until = now + pause
         return pause
 

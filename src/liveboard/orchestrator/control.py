@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 
 import orjson
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Message as KafkaMessage
 
 from liveboard.config import Board
 from liveboard.config_document import nearest
@@ -29,14 +30,16 @@ from liveboard.config_values import TOPIC
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.status import Wiring
 from liveboard.errors import LiveboardError
+from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.reader import consumer_config
+from liveboard.kafka.reader import REFUSED, consumer_config
 
 JOIN_KINDS = ("left", "inner", "asof")
 _DEFAULT_KIND = "left"
 _BATCH = 1_000
 _PATIENCE_S = 30.0
 _WAIT_S = 0.1
+_ASK_S = 1.0
 _SHOWN_CHARACTERS = 100
 
 
@@ -64,6 +67,9 @@ class ControlTopic:
 
     def __init__(self, client_config: Mapping[str, str], topic: str, begin: Mapping[str, int], admin: Admin) -> None:
         self.topic = topic
+        self.problem = ""
+        """Why the topic cannot be read, for as long as that is so."""
+        self._ask_at = 0.0
         self._config = consumer_config(client_config)
         self._begin = begin
         self._admin = admin
@@ -95,14 +101,24 @@ class ControlTopic:
     def read(self, timeout_s: float) -> list[Message]:
         """What has come, oldest first; empty when nothing comes within the timeout."""
         first = self._consumer.poll(timeout_s)
-        if first is None:
-            return []
-        found = [message for message in (first, *self._consumer.consume(_BATCH, 0)) if message.error() is None]
+        found = [first, *self._consumer.consume(_BATCH, 0)] if first else []
+        self._look_for_problems(found)
         read = [
-            Message(m.partition() or 0, m.offset() or 0, timestamp_text(m.timestamp()[1]), m.value()) for m in found
+            Message(m.partition() or 0, m.offset() or 0, timestamp_text(m.timestamp()[1]), m.value())
+            for m in found
+            if m.error() is None
         ]
         self._next |= {str(message.partition): message.offset + 1 for message in read}
         return sorted(read, key=_age)
+
+    def _look_for_problems(self, found: Iterable[KafkaMessage]) -> None:
+        # The client says once that it is refused, and never that it is not any more.
+        if any(error.code() in REFUSED for message in found if (error := message.error())):
+            self.problem = trouble.permission([self.topic], "read")
+        elif self.problem and time.monotonic() > self._ask_at:
+            self._ask_at = time.monotonic() + _ASK_S
+            with contextlib.suppress(trouble.KafkaUnavailable):
+                self.problem = self.problem if self._admin.unreadable([self.topic]) else ""
 
 
 def _age(message: Message) -> tuple[str, int, int]:

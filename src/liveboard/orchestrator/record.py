@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 import orjson
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
 from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status
@@ -22,6 +23,12 @@ from liveboard.orchestrator.hearing import Verdict
 _PATIENCE_S = 30.0
 _FLUSH_S = 0.2
 _RETRY_S = 1.0
+_LOOK_S = 5.0
+_LOOKS = 3
+
+
+class LoginLost(Exception):
+    """Kafka does not let us in any more: why, in one sentence."""
 
 
 class Record:
@@ -36,11 +43,12 @@ class Record:
         self._admin = admin
         self._log = log
         self._stopping = stopping
+        self._complaints = trouble.Complaints(client_config)
 
     def __enter__(self) -> Self:
         # Nothing may get lost or out of order, however long Kafka is away.
-        lossless = {"enable.idempotence": "true", "message.timeout.ms": "0"}
-        quiet = {"linger.ms": "0", "log_level": 0, "error_cb": lambda _: None}
+        lossless = {"enable.idempotence": "true", "message.timeout.ms": "0", "reconnect.backoff.max.ms": "1000"}
+        quiet = {"linger.ms": "0", "log_level": 0, "error_cb": self._complaints}
         self._producer = Producer({**self._client_config, **lossless, **quiet})
         return self
 
@@ -63,7 +71,10 @@ class Record:
         raise LiveboardError(f"expected the newest record of {STATUS_TOPIC}, found none within {_PATIENCE_S:.0f} s")
 
     def keep(self, status: BoardStatus) -> None:
-        """Publishes the document; when this returns, every reader will see it, unless everything is stopping."""
+        """Publishes the document; when this returns, every reader will see it, unless everything is stopping.
+
+        While Kafka is away this waits; where it is our login that Kafka refuses, a LoginLost.
+        """
         self.kept = status
         self._send(STATUS_TOPIC, status.encode(), STATUS_KEY)
 
@@ -86,9 +97,29 @@ class Record:
         """Sends it, however long Kafka is away, and returns why Kafka did not take it; empty if it did."""
         reports: list[KafkaError | None] = []
         self._producer.produce(topic, value, key, on_delivery=lambda error, _: reports.append(error))
-        while self._producer.flush(_FLUSH_S) and not self._stopping.is_set():
-            pass
+        self._wait()
         for error in filter(None, reports):
             denied = error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
             return trouble.permission([topic], "write") if denied else f"cannot write to {topic}: {error.str()}"
         return ""
+
+    def _wait(self) -> None:
+        """Waits until Kafka has taken all; a broker that is away comes back."""
+        look_at, locked_out = time.monotonic() + _LOOK_S, 0
+        while self._producer.flush(_FLUSH_S) and not self._stopping.is_set():
+            if time.monotonic() > look_at:
+                cause = self._complaints.cause
+                locked_out += self._others_get_in()
+                if cause or locked_out == _LOOKS:
+                    self._producer.purge()
+                    raise LoginLost(cause or "expected a client as good as a new one, found it locked out")
+                look_at = time.monotonic() + _LOOK_S
+        self._complaints.forget()
+
+    def _others_get_in(self) -> bool:
+        """Whether a new client is let in: it has the certificates of now, and ours those of its beginning."""
+        try:
+            AdminClient({**self._client_config, "log_level": 0}).list_topics(timeout=_RETRY_S)
+        except KafkaException:
+            return False
+        return True

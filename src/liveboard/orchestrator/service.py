@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from liveboard.orchestrator.backoff import Backoff
 from liveboard.orchestrator.control import ControlTopic, Message, judge
 from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.hearing import Verdict
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import LoginLost, Record
 from liveboard.orchestrator.running import SPARK_ERRORS, Running, reason
 from liveboard.pipeline import session
 from liveboard.pipeline.generation import Generation, one_line
@@ -44,6 +45,7 @@ from liveboard.storage import owned
 _TICK_S = 0.05
 _PROGRESS_S = 0.5
 _AWAIT_TOPICS_S = 0.5
+_KNOCK_S = 4.0
 
 Log = Callable[[str], None]
 
@@ -57,10 +59,18 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
     def log(text: str) -> None:
         say(f"[orchestrator] {text}")
 
+    with owned(settings.storage.dir / "pipeline", "pipeline") as directory:
+        while not stopping.is_set():
+            try:
+                _work(settings, bootstrap, directory, log, stopping)
+            except LoginLost as error:
+                # Everything anew: clients use for ever the certificates that they began with.
+                log(f"stopped, since Kafka does not let us in any more: {error}")
+
+
+def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stopping: threading.Event) -> None:
     client_config = security.librdkafka(settings.kafka, bootstrap)
-    options = security.java(settings.kafka, bootstrap)
     with contextlib.ExitStack() as stack:
-        directory = stack.enter_context(owned(settings.storage.dir / "pipeline", "pipeline"))
         admin = _connected(client_config, settings.control.topic, log, stopping)
         if admin is None:
             return
@@ -69,7 +79,7 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
         record.keep(changed(left, sources=tuple(settings.board.sources), phase=Phase.STARTING, message=""))
         log("starting Spark")
         with _last_words(record), _spark(settings, directory) as spark:
-            connection = Connection(client_config, options, admin)
+            connection = Connection(client_config, partial(security.java, settings.kafka, bootstrap), admin)
             orchestrator = Orchestrator(settings, connection, spark, record, directory, log, left)
             with ControlTopic(client_config, settings.control.topic, left.control, admin) as control:
                 orchestrator.run(control, stopping)
@@ -79,7 +89,7 @@ def _connected(
     client_config: Mapping[str, str], control_topic: str, log: Log, stopping: threading.Event
 ) -> Admin | None:
     """Kafka, with the topics that everything else needs, as soon as it lets us; None when `stopping` is set before."""
-    backoff, said = Backoff(), ""
+    backoff, said = Backoff(_KNOCK_S), ""
     own = (STATUS_TOPIC, CONTROL_CHANGELOG)
     while not stopping.is_set():
         try:
@@ -116,7 +126,11 @@ def _spark(settings: Settings, directory: Path) -> Iterator[SparkSession]:
     """A Spark that is stopped at the end; if it is Spark that ended, says so."""
     try:
         spark = session.create(settings.spark, directory, security.java_system_properties(settings.kafka))
-        yield spark
+        try:
+            yield spark
+        except LoginLost:
+            session.end(spark)
+            raise
         session.end(spark)
     except (Py4JError, ConnectionError) as error:
         raise LiveboardError(
@@ -130,7 +144,8 @@ class Connection(NamedTuple):
 
     client_config: Mapping[str, str]
     """Of librdkafka."""
-    spark_options: Mapping[str, str]
+    spark_options: Callable[[], Mapping[str, str]]
+    """With the certificates as they are now."""
     admin: Admin
 
 
@@ -158,6 +173,7 @@ class Orchestrator:
         self._running = Running(self._generation, log, self._explain)
         self._unheard: list[Message] = []
         self._hear_again = Backoff()
+        self._deaf = ""
         self._retry = Backoff()
         self._look_for_topics_at = 0.0
         self._build_started = 0.0
@@ -183,6 +199,7 @@ class Orchestrator:
             self._take_steps()
             self._beat()
             self._hear(control.read(_TICK_S))
+            self._tell_whether_heard(control.problem)
         self._running.stop()
 
     def _hear(self, messages: Sequence[Message]) -> None:
@@ -198,6 +215,14 @@ class Orchestrator:
         self._unheard.clear()
         self._tell(verdicts, status)
         self._keep(status)
+
+    def _tell_whether_heard(self, problem: str) -> None:
+        """Says it while control messages cannot be read, and no longer."""
+        if problem != self._deaf:
+            self._log(problem or "control messages can be read again")
+            message = problem if problem or self.status.message == self._deaf else self.status.message
+            self._deaf = problem
+            self._keep(changed(self.status, message=message))
 
     def _judge(self, message: Message) -> Wiring:
         wiring = judge(message.value, self._board, self._settings.control.topic)
@@ -374,7 +399,10 @@ class Orchestrator:
     def _generation(self, name: str) -> Generation:
         record = self.status.generations[name]
         board = generations.wired(self._board, record.wiring)
-        plan = Plan(name, board, record.starting_offsets, self._kafka.spark_options)
+
+        def plan() -> Plan:
+            return Plan(name, board, record.starting_offsets, self._kafka.spark_options())
+
         interval = f"{self._settings.spark.checkpoint_interval.milliseconds} milliseconds"
         return Generation(self._spark, plan, self._directory / name, interval)
 

@@ -50,7 +50,8 @@ def _run(work: Path) -> None:
         offsets = admin.offsets(admin.require(topics), "earliest")
         conf = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={work / 'spark.jsa'}"}
         spark = session.create(SparkSettings(conf=conf), work / "spark")
-        generation = Generation(spark, Plan("g1", board, offsets, client), work / "spark", "5 minutes")
+        plan = Plan("g1", board, offsets, client)
+        generation = Generation(spark, lambda: plan, work / "spark", "5 minutes")
         _produce(client, topics)
         generation.build()
         while not generation.is_built():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
@@ -28,7 +28,8 @@ class Generation:
     `follow` goes on from there, or from wherever a stop or crash left the checkpoint, record by record.
     """
 
-    def __init__(self, spark: SparkSession, plan: Plan, checkpoint: Path, interval: str) -> None:
+    def __init__(self, spark: SparkSession, plan: Callable[[], Plan], checkpoint: Path, interval: str) -> None:
+        """`plan` is asked for whenever queries are made: the certificates in it may have been renewed."""
         self._spark = spark
         self._plan = plan
         self._checkpoint = checkpoint
@@ -97,10 +98,9 @@ class Generation:
 
     def _prepare(self, trigger: Trigger) -> dict[str, Future[DataStreamWriter]]:
         """Puts the queries together, side by side: each takes most of a second."""
-        names = QUERIES if self._plan.board.joins else QUERIES[:1]
-        return {
-            name: _PREPARING.submit(prepare, self._spark, self._plan, self._checkpoint, name, trigger) for name in names
-        }
+        plan = self._plan()
+        names = QUERIES if plan.board.joins else QUERIES[:1]
+        return {name: _PREPARING.submit(prepare, self._spark, plan, self._checkpoint, name, trigger) for name in names}
 
 
 def whole(error: PySparkException) -> str:

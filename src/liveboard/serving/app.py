@@ -201,7 +201,8 @@ class Api:
         if self._feed.problems:
             return _error(503, "not_ready", "; ".join(self._feed.problems.values()))
         if catalogue.status is None:
-            return _error(503, "not_ready", "expected the board's status, found none in Kafka yet")
+            why = self._feed.trouble or "expected the board's status, found none in Kafka yet"
+            return _error(503, "not_ready", why)
         if not catalogue.is_ready:
             live = catalogue.status.live
             waiting = f"loading generation {live}" if live else f"{catalogue.status.phase}: nothing is live yet"

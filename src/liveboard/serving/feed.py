@@ -8,7 +8,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -16,11 +16,11 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from liveboard.config_values import RowCaps
-from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TOPIC, changelog_topic
 from liveboard.contract.schema import Column
 from liveboard.contract.status import CONTROL_COLUMNS, STALE_AFTER_S, BoardStatus, State, decode_status, gone_stale
 from liveboard.errors import LiveboardError
+from liveboard.kafka import trouble
 from liveboard.kafka.reader import REFUSED
 from liveboard.serving.catalogue import FOLLOWED, Catalogue
 from liveboard.serving.table import Change, Table
@@ -33,6 +33,7 @@ _WAIT_ANSWER_S = 0.005
 _LOOK_S = 1.0
 _ASK_S = 0.5
 _TIMEOUT_S = 1.0
+_WONDER_S = 3.0
 _OPENING, _CLOSING = b"[]"
 
 _log = logging.getLogger(__name__)
@@ -118,9 +119,12 @@ class Feed:
         """What is refused, by topic, for as long as it is."""
         self.lags: dict[tuple[str | None, str], int] = {}
         """How many records each table is behind its changelog, looked at now and then."""
+        self.trouble = ""
+        """Why Kafka does not answer, in a sentence, when nothing has been heard for a while; empty when it does."""
         self.failure: str | None = None
         """Why nothing is read any more, in a sentence; whoever runs the feed then ends the process."""
-        self._admin = AdminClient({**client_config, "log_level": 0})
+        self._client_config = client_config
+        self._complaints = trouble.Complaints(client_config)
         self._catalogue = catalogue
         self.loop = loop
         self._max_rows = max_rows or RowCaps()
@@ -137,15 +141,18 @@ class Feed:
             "reconnect.backoff.max.ms": 1_000,
             "topic.metadata.refresh.interval.ms": 10_000,
             "log_level": 0,
-            "error_cb": lambda _: None,
+            "error_cb": self._complaints,
         }
         self._changelogs: dict[str, Changelog] = {}
         self._status: bytes | None = None
         self._status_ms = 0
-        self._fresh: BoardStatus | None = None  # the board's status, until it has gone stale
+        self._board: BoardStatus | None = None
+        self._shown: BoardStatus | None = None  # the same, or what it is once it has gone stale
         self._status_position = 0
         self._status_end: int | None = None
         self._looked = 0.0
+        self._wondered = 0.0
+        self._is_cut_off = False
         self._asked: dict[str, tuple[float, Future[Any]]] = {}
         self._ahead = threading.Semaphore(_SLICES_AHEAD)
         self._stopping = threading.Event()
@@ -161,21 +168,31 @@ class Feed:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
+        control.complete_at = 0
+        self._changelogs[control.topic] = control
         try:
-            consumer = Consumer(self._config)
-            try:
-                self._read_on(consumer)
-            finally:
-                consumer.close()
+            while not self._stopping.is_set():
+                consumer = Consumer(self._config)
+                try:
+                    self._read_on(consumer)
+                finally:
+                    consumer.close()
         except Exception as error:
             self._fail(error)
 
     def _read_on(self, consumer: Consumer) -> None:
-        control = Changelog(CONTROL_CHANGELOG, None, CONTROL_TABLE, CONTROL_COLUMNS)
-        control.complete_at = 0
-        self._follow(consumer, [control])
-        consumer.incremental_assign([TopicPartition(STATUS_TOPIC, 0, OFFSET_BEGINNING)])
-        while not self._stopping.is_set():
+        """Reads from where the last client was, until this one gets no answer: the next may have better certificates.
+
+        A client uses for ever those that it began with.
+        """
+        self._admin = AdminClient({**self._client_config, "log_level": 0})
+        self._asked.clear()
+        self._complaints.forget()
+        self._is_cut_off = False
+        self._follow(consumer, self._changelogs.values())
+        consumer.incremental_assign([_from(STATUS_TOPIC, self._status_position)])
+        while not self._stopping.is_set() and not self._is_cut_off:
             self._read(consumer)
 
     def _fail(self, error: Exception) -> None:
@@ -253,10 +270,15 @@ class Feed:
             self.problems.pop(topic, None)
             consumer.incremental_unassign([TopicPartition(topic, 0)])
         self._follow(consumer, [log for topic, log in followed.items() if topic not in self._changelogs])
-        self._fresh = status
-        self._in_loop(self._catalogue.status_changed, status)
+        self._board, self.trouble = status, ""
+        self._show(status)
 
-    def _follow(self, consumer: Consumer, changelogs: list[Changelog]) -> None:
+    def _show(self, status: BoardStatus) -> None:
+        if status is not self._shown:
+            self._shown = status
+            self._in_loop(self._catalogue.status_changed, status)
+
+    def _follow(self, consumer: Consumer, changelogs: Collection[Changelog]) -> None:
         if not changelogs:
             return
         # librdkafka takes a second to look for a topic that it has not heard of.
@@ -266,7 +288,7 @@ class Feed:
                 if changelog.topic == CONTROL_CHANGELOG and changelog.topic not in topics:
                     changelog.end = 0  # the orchestrator makes this topic with its first control message
         self._changelogs |= {changelog.topic: changelog for changelog in changelogs}
-        consumer.incremental_assign([TopicPartition(log.topic, 0, OFFSET_BEGINNING) for log in changelogs])
+        consumer.incremental_assign([_from(changelog.topic, changelog.position) for changelog in changelogs])
 
     def _look(self, consumer: Consumer) -> None:
         """How far behind the changelogs the tables are, and whether anyone keeps the status."""
@@ -275,10 +297,27 @@ class Feed:
             for changelog in self._changelogs.values()
         }
         self._looked = time.monotonic()
-        if self._fresh and time.time() - self._status_ms / 1000 > STALE_AFTER_S:
-            _log.warning("pipeline silent", extra={"since": timestamp_text(self._status_ms)})
-            self._in_loop(self._catalogue.status_changed, gone_stale(self._fresh, self._status_ms))
-            self._fresh = None
+        is_stale = self._board is not None and time.time() - self._status_ms / 1000 > STALE_AFTER_S
+        if (is_stale or self._status_end is None) and time.monotonic() - self._wondered > _WONDER_S:
+            self._wonder(consumer)
+        if self._board and is_stale:
+            stale = gone_stale(self._board, self._status_ms, self.trouble)
+            if stale != self._shown:
+                _log.warning("pipeline silent", extra={"reason": stale.message})
+                self._show(stale)
+
+    def _wonder(self, consumer: Consumer) -> None:
+        """Finds out whether it is the connection to Kafka that lets nothing be heard."""
+        before = self.trouble
+        try:
+            consumer.list_topics(STATUS_TOPIC, timeout=_TIMEOUT_S)
+            self.trouble = ""
+        except KafkaException as error:
+            self._is_cut_off = True
+            self.trouble = str(self._complaints.unavailable(error.args[0].str()))
+        if self.trouble not in ("", before):
+            _log.error("kafka unavailable", extra={"reason": self.trouble})
+        self._wondered = time.monotonic()
 
     def _ask_ends(self) -> None:
         """Asks where topics end, of those where it matters, and hears the answers; nobody waits for them."""
@@ -333,3 +372,7 @@ class Feed:
             self._fail(error)
         finally:
             self._ahead.release()
+
+
+def _from(topic: str, position: int) -> TopicPartition:
+    return TopicPartition(topic, 0, position or OFFSET_BEGINNING)

@@ -155,14 +155,12 @@ class LiveServer:
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             self.feed.start()
-            control.start()
             beating = asyncio.create_task(self.hub.beat())
             try:
                 yield
             finally:
                 beating.cancel()
                 await self.feed.stop()
-                await control.stop()
                 await self.exports.stop()
                 await self.views.stop()
                 keys.stop()
