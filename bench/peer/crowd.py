@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from load import pace, produce
 from peer.events import Present, shown_at
@@ -20,18 +20,24 @@ _SETTLE_S = 5.0
 _MOST_VIEWERS = 1_000
 
 
+class Crowd(NamedTuple):
+    """Viewers and their windows, the first of which is that of those who keep times."""
+
+    name: str
+    viewers: int
+    windows: list[dict[str, Any]]
+
+
 def crowd(stage: Stage) -> list[Figure]:
     """Viewers of the same window, then of a hundred different ones."""
     figures: list[Figure] = []
-    loads = {f"{count:,} of the same window": (count, [{"table": "final_ui"}]) for count in stage.sizes.viewers}
-    loads["100 of different windows"] = (100, different(stage.sizes.latency_users))
-    for name, (count, windows) in loads.items():
-        found = {
-            kind.name: _measure(stage, kind, name, count, windows) for kind in (Liveboard, Deephaven, TunedDeephaven)
-        }
+    crowds = [Crowd(f"{count:,} of the same window", count, [{"table": "final_ui"}]) for count in stage.sizes.viewers]
+    crowds.append(Crowd("100 of different windows", 100, different(stage.sizes.latency_users)))
+    found = {kind.name: _measure(stage, kind, crowds) for kind in (Liveboard, Deephaven, TunedDeephaven)}
+    for name, count, _ in crowds:
         many = count >= _MOST_VIEWERS
         for peer in (Deephaven.name, TunedDeephaven.name):
-            (late, busy), (peer_late, peer_busy) = found[Liveboard.name], found[peer]
+            (late, busy), (peer_late, peer_busy) = found[Liveboard.name][name], found[peer][name]
             at_most = (Target(100, of_ratio=False), Target(1, of_ratio=False)) if many else (None, None)
             figures += [
                 Figure(f"viewers, {name}, p99, against {peer}", "ms", late, peer_late, at_most[0]),
@@ -51,32 +57,40 @@ def different(users: int) -> list[dict[str, Any]]:
     return [*pages, *sorts, *filters]
 
 
-def _measure(
-    stage: Stage, kind: type[System], name: str, count: int, windows: list[dict[str, Any]]
-) -> tuple[float, float]:
-    """The p99 in milliseconds at the timed viewers, which watch the first window, and the cores of the system."""
+def _measure(stage: Stage, kind: type[System], crowds: list[Crowd]) -> dict[str, tuple[float, float]]:
+    """By crowd: the p99 in milliseconds at the timed viewers, and the cores of the system."""
     topics = stage.new_topics()
     load = Present(*topics, stage.sizes.latency_users, stage.sizes.latency_users)
     produce(stage.bootstrap, load.events())
-    system = kind(stage.bootstrap, stage.directory, Wiring(*topics, ("left", "asof")))
+    found: dict[str, tuple[float, float]] = {}
+    with kind(stage.bootstrap, stage.directory, Wiring(*topics, ("left", "asof"))) as system:
+        for number, crowd in enumerate(crowds):
+            found[crowd.name] = _watched(stage, system, load, crowd, number * 2_000_000)
+    stage.delete(topics)
+    return found
+
+
+def _watched(stage: Stage, system: System, load: Present, crowd: Crowd, first: int) -> tuple[float, float]:
+    """A crowd that comes, warms the system up, watches the first window and goes; events are numbered from `first`."""
+    name, count, windows = crowd
     timed = min(count, _TIMED)
-    with system.viewers() as watching, system.viewers() as others, system:
-        say(f"viewers, {name}, {kind.name}: connecting")
+    with system.viewers() as watching, system.viewers() as others:
+        say(f"viewers, {name}, {system.name}: connecting")
         orders = {"url": system.url, "column": "accountType"}
         watching.order("watch", PATIENCE_S, **orders, windows=windows[:1], count=timed, timed=timed)
-        watching.order("until", PATIENCE_S, total=load.users, value=load.mark)
+        if first == 0:
+            watching.order("until", PATIENCE_S, total=load.users, value=load.mark)
         if count > timed:
             rest = windows[1:] or windows
             others.order("watch", PATIENCE_S, **orders, windows=rest, count=count - timed, timed=0)
-        _play(stage, system, load, 0, stage.sizes.warm_up_s)
+        _play(stage, system, load, first, stage.sizes.warm_up_s)
         time.sleep(_SETTLE_S)
         watching.order("collect")
-        say(f"viewers, {name}, {kind.name}: {_RATE} changes/s for {stage.sizes.crowd_s} s")
-        first = 1_000_000
+        say(f"viewers, {name}, {system.name}: {_RATE} changes/s for {stage.sizes.crowd_s} s")
+        first += 1_000_000
         sent, cores = _play(stage, system, load, first, stage.sizes.crowd_s)
         time.sleep(_SETTLE_S)
         seen = watching.order("collect", PATIENCE_S)["seen"]
-    stage.delete(topics)
     latencies: list[float] = []
     for each in seen:
         times = shown_at(each, first)
