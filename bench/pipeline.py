@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill import backfill
+from floor import floor
 from follow import follow_throughput, memory
 from hot_key import hot_key
 from latency import latency
@@ -33,6 +34,7 @@ _MEASURES: dict[str, Callable[[Stage], list[Result]]] = {
     "hot_key": hot_key,
     "swap": swap,
     "memory": memory,
+    "floor": floor,
 }
 
 

@@ -82,10 +82,11 @@ class Stage:
 
 
 @contextmanager
-def sparking(stage: Stage) -> Iterator[SparkSession]:
+def sparking(stage: Stage, java_options: str = "") -> Iterator[SparkSession]:
     """A Spark session of this process."""
     directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
-    spark = session.create(SparkSettings(), directory)
+    conf = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
+    spark = session.create(SparkSettings(conf=conf), directory)
     try:
         yield spark
     finally:

@@ -30,7 +30,7 @@ class Sizes:
     viewers: tuple[int, ...] = (1, 100, 1_000)
     crowd_s: int = 15
     histories: tuple[int, ...] = (10_000, 100_000, 1_000_000, 5_000_000)
-    per_key: tuple[int, ...] = (1, 10, 100, 1_000, 10_000)
+    per_key: tuple[int, ...] = (1, 100, 10_000)
     growth_s: int = 10
 
 

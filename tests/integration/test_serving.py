@@ -23,7 +23,10 @@ import pytest
 import rows as oracle
 from confluent_kafka import Consumer, TopicPartition
 from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
+from websockets.client import ClientProtocol
 from websockets.exceptions import ConnectionClosed, InvalidState
+from websockets.protocol import State
+from websockets.uri import parse_uri
 
 from liveboard.config import Secret, ServerSettings
 from liveboard.config_values import RowCaps
@@ -490,6 +493,32 @@ def test_a_viewer_that_asks_but_never_reads_is_sent_away(board: Board) -> None:
                 client.socket.socket.sendall(b"".join(client.socket.protocol.data_to_send()))
         client.socket.socket.close()
         wait(lambda: not running.server.hub.viewers)
+
+
+def test_a_viewer_that_leaves_without_reading_does_not_keep_the_server_from_stopping(board: Board) -> None:
+    generation = board.build({"users_ui": (Column("text", "string"), TS)})
+    board.write(generation, {f"0-{n}": ["x" * 100_000, at(n)] for n in range(200)})
+    board.switch(generation)
+    with serving(board.bootstrap) as running, socket.create_connection(("127.0.0.1", running.port)) as connection:
+        running.bound(generation)
+        viewer = ClientProtocol(parse_uri(f"ws://127.0.0.1:{running.port}/ws"))
+
+        def send() -> None:
+            connection.sendall(b"".join(viewer.data_to_send()))
+
+        viewer.send_request(viewer.connect())
+        send()
+        while viewer.state is not State.OPEN:
+            viewer.receive_data(connection.recv(4096))
+        for frame in ({"op": "auth", "psk": KEY, "protocol": 1}, {"op": "subscribe", "id": 1, "table": "users_ui"}):
+            viewer.send_text(json.dumps(frame).encode())
+        send()
+        # More is on its way to it than any buffer takes, so its connection stays half closed.
+        wait(lambda: running.server.hub.subscriptions)
+        viewer.send_close()
+        send()
+        wait(lambda: not running.server.hub.viewers)
+        running.stop()
 
 
 def test_b22_ten_thousand_subscriptions_leave_nothing_behind(board: Board, running: Running) -> None:

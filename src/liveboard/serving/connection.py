@@ -47,7 +47,7 @@ class Connection(WebSocketsSansIOProtocol):
             super().shutdown()
         except InvalidState:
             # It is leaving just now. uvicorn does not expect that, and would end the server with an error.
-            self.transport.close()
+            self.transport.abort()
 
 
 def outlet(socket: WebSocket) -> Outlet:

@@ -19,25 +19,15 @@ class ControlWriter:
     def __init__(self, client_config: Mapping[str, str], topic: str) -> None:
         self._client_config = client_config
         self._topic = topic
+        self._complaints = trouble.Complaints(client_config)
+        self._producer: Producer | None = None
 
     async def write(self, message: bytes) -> tuple[int, int]:
         """The partition and the offset that the message got; otherwise a LiveboardError."""
         return await asyncio.to_thread(self._write, message)
 
     def _write(self, message: bytes) -> tuple[int, int]:
-        # They are rare: a client for each has nothing to keep up, and the certificates as they are now.
-        complaints = trouble.Complaints(self._client_config)
-        producer = Producer(
-            {
-                **self._client_config,
-                "acks": "all",
-                "enable.idempotence": True,
-                "message.timeout.ms": _TIMEOUT_S * 1000,
-                "linger.ms": 0,
-                "log_level": 0,
-                "error_cb": complaints,
-            }
-        )
+        producer = self._producer = self._producer or self._connected()
         reports: list[tuple[KafkaError | None, Message]] = []
         producer.produce(self._topic, message, on_delivery=lambda error, sent: reports.append((error, sent)))
         while not reports:
@@ -45,8 +35,24 @@ class ControlWriter:
         error, sent = reports[0]
         if error is None:
             return sent.partition() or 0, sent.offset() or 0
+        # The next one has the certificates as they are then.
+        self._producer = None
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise LiveboardError(trouble.permission([self._topic], "write"))
         if error.code() == KafkaError._MSG_TIMED_OUT:
-            raise complaints.unavailable(f"a message for {self._topic} was not taken within {_TIMEOUT_S} s")
+            raise self._complaints.unavailable(f"a message for {self._topic} was not taken within {_TIMEOUT_S} s")
         raise LiveboardError(f"expected Kafka to take a message for {self._topic}, found: {error.str()}")
+
+    def _connected(self) -> Producer:
+        self._complaints.forget()
+        return Producer(
+            {
+                **self._client_config,
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": _TIMEOUT_S * 1000,
+                "linger.ms": 0,
+                "log_level": 0,
+                "error_cb": self._complaints,
+            }
+        )

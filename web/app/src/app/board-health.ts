@@ -5,7 +5,7 @@ import { LiveTableService } from './live-table.service';
 import { Session } from './session';
 
 /** Phases in which nobody fills the tables. */
-const STANDING_STILL = new Set(['stale', 'restarting']);
+const STANDING_STILL = new Set(['stale', 'restarting', 'starting']);
 
 /** Since when and why the tables stand still although the server is there. */
 export interface StandStill {
@@ -44,6 +44,10 @@ export class BoardHealth {
     const status = boardStatus(update);
     if (status === null) return;
     if (!STANDING_STILL.has(status.phase)) this.found.set(null);
-    else this.found.update((before) => ({ since: before?.since ?? new Date(), reason: status.message }));
+    else
+      this.found.update((before) => ({
+        since: before?.since ?? new Date(),
+        reason: status.message || 'the pipeline is starting',
+      }));
   }
 }
