@@ -274,9 +274,8 @@ class Feed:
         self._show(status)
 
     def _show(self, status: BoardStatus) -> None:
-        if status is not self._shown:
-            self._shown = status
-            self._in_loop(self._catalogue.status_changed, status)
+        self._shown = status
+        self._in_loop(self._catalogue.status_changed, status)
 
     def _follow(self, consumer: Consumer, changelogs: Collection[Changelog]) -> None:
         if not changelogs:
