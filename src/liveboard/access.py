@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import urllib.parse
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from liveboard.serving.hashes import new_key
 from liveboard.serving.login import make_token
 
 _FILE = "server.json"
+_CONNECT_TIMEOUT_S = 1.0
 # Addresses to listen on that nobody can connect to.
 _ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -59,6 +61,16 @@ def recall(settings: Settings) -> Access:
         return Access(configured.url or found["url"], key or found["key"])
     except (OSError, ValueError, KeyError):
         return configured
+
+
+def answers(access: Access) -> bool:
+    """Whether somebody takes connections at the address."""
+    place = urllib.parse.urlsplit(access.url)
+    try:
+        socket.create_connection((place.hostname, place.port), _CONNECT_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def login_link(access: Access) -> str:

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.live import Live
 
 from liveboard import access
+from liveboard.access import Access
 from liveboard.config import Settings
 from liveboard.contract import status
 from liveboard.contract.tables import table_columns
@@ -32,6 +33,7 @@ from liveboard.serving.login import LIFE_S
 _FRAME_S = 0.25
 _LINES_S = 2.0
 _RETRY_S = 2.0
+_ANSWER_S = 10.0
 _SAMPLE_BAD = 0.01
 
 
@@ -79,6 +81,7 @@ def run(settings: Settings, config: Path | None, rate: float | None, stopping: t
             live = Keeper(producer, ready=lambda: phase_of(feed.kept, pipeline.started_ms) is Phase.LIVE)
             keepers.append(parts.enter_context(live))
         overview = Overview(pipeline, keepers, feed)
+        _await_answer(server, stopping)
         shown = "the configured key" if settings.server.psk else f"the key {server.key}"
         print(f"liveboard: live tables at {server.url} with {shown}", flush=True)
         about = f"{server.url} with {shown}"
@@ -214,6 +217,13 @@ def phase_of(kept: Kept | None, started_ms: int) -> Phase:
             return Phase.LIVE if kept.status.live else Phase.BUILDING
         case _:
             return Phase.STARTING
+
+
+def _await_answer(server: Access, stopping: threading.Event) -> None:
+    """Waits for the server, so that its address can be opened as soon as it is shown; not for ever, it may fail."""
+    deadline = time.monotonic() + _ANSWER_S
+    while not access.answers(server) and time.monotonic() < deadline and not stopping.wait(_FRAME_S):
+        pass
 
 
 def _draw(console: Console, overview: Overview, screen: Screen, stopping: threading.Event) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,13 @@ def test_killed_up_leaves_no_process(up: Up) -> None:
 def test_interrupted_while_starting_it_ends_cleanly(up: Up) -> None:
     up.until(lambda: up.family())
     assert up.end(signal.SIGINT) == []
+
+
+def test_the_address_can_be_opened_as_soon_as_it_is_shown(up: Up) -> None:
+    up.until(lambda: "liveboard: open http" in up.said())
+    [url] = re.findall(r"live tables at (http://\S+) with", up.said())
+    with urllib.request.urlopen(url) as answer:
+        assert answer.status == 200
 
 
 def test_a_second_up_on_the_same_directory_is_refused_in_one_sentence(up: Up) -> None:
