@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -12,7 +14,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+import pytest
 from confluent_kafka import Producer
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from liveboard.config import Secret, ServerSettings
@@ -252,3 +256,24 @@ def wait(done: Callable[[], object]) -> None:
     while not done():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)
+
+
+def get(running: Running, path: str, key: str | None = KEY, body: bytes | None = None) -> tuple[int, Any]:
+    """What the server answers over HTTP."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{running.port}{path}", body, headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            text, is_json = answer.read().decode(), answer.headers["Content-Type"] == "application/json"
+            return answer.status, json.loads(text) if is_json else text
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def close_code(client: Client) -> int:
+    """With which code the server closes."""
+    with pytest.raises(ConnectionClosed) as caught:
+        client.until(lambda: False)
+    assert caught.value.rcvd is not None
+    return caught.value.rcvd.code

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import logging
 import os
 import random
 import signal
@@ -12,21 +9,12 @@ import socket
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 import rows as oracle
-from confluent_kafka import Consumer, TopicPartition
-from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
-from websockets.client import ClientProtocol
-from websockets.exceptions import ConnectionClosed, InvalidState
-from websockets.protocol import State
-from websockets.uri import parse_uri
+from live import KEY, USERS, Board, Client, Running, at, close_code, get, serving, users, wait
 
 from liveboard.config import Secret, ServerSettings
 from liveboard.config_values import RowCaps
@@ -39,53 +27,9 @@ from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.feed import Feed
-from liveboard.serving.hub import Limits
-from liveboard.serving.log import LineFormatter
-from liveboard.serving.login import make_token
 from liveboard.serving.server import LiveServer
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def board(kafka: str) -> Board:
-    """A board with a live generation of ten users."""
-    board = Board(kafka)
-    generation = board.build()
-    board.write(generation, users(*range(10)))
-    board.switch(generation)
-    return board
-
-
-@pytest.fixture
-def running(board: Board) -> Iterator[Running]:
-    """A server that shows the board."""
-    with serving(board.bootstrap) as running:
-        running.bound(str(board.live))
-        yield running
-
-
-def get(running: Running, path: str, key: str | None = KEY, body: bytes | None = None) -> tuple[int, Any]:
-    """What the server answers over HTTP."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    request = urllib.request.Request(f"http://127.0.0.1:{running.port}{path}", body, headers)
-    try:
-        with urllib.request.urlopen(request) as answer:
-            text = answer.read()
-            return answer.status, json.loads(text) if answer.headers[
-                "Content-Type"
-            ] == "application/json" else text.decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
-
-
-def close_code(client: Client) -> int:
-    """With which code the server closes."""
-    with pytest.raises(ConnectionClosed) as caught:
-        client.until(lambda: False)
-    assert caught.value.rcvd is not None
-    return caught.value.rcvd.code
 
 
 def test_a_table_ticks(board: Board, running: Running) -> None:
@@ -116,101 +60,6 @@ def test_a_table_ticks(board: Board, running: Running) -> None:
         board.write(str(board.live), {"0-0": None})
         client.until(lambda: client.totals[1] == 10)
         assert [key for key, _ in client.rows[1]] == ["0-1", "0-2", "0-3", "0-4", "0-5"]
-
-
-def test_b19_without_the_key_the_connection_is_closed(running: Running) -> None:
-    asked: dict[str, Any] = {"op": "subscribe", "id": 1, "table": "users_ui"}
-    for frame in ({"op": "auth", "psk": "wrong"}, asked, {}):
-        with Client(running.port, psk=None) as client:
-            client.send(**frame)
-            assert client.receive()["code"] == "unauthorized"
-            assert close_code(client) == frames.UNAUTHORIZED
-
-
-def test_b19_a_key_that_comes_too_late_is_refused_and_another_protocol_too(board: Board) -> None:
-    with (
-        serving(board.bootstrap, limits=Limits(auth_within_s=0.05)) as running,
-        Client(running.port, psk=None) as client,
-    ):
-        assert client.receive()["code"] == "unauthorized"
-        assert close_code(client) == frames.UNAUTHORIZED
-    with serving(board.bootstrap) as running, Client(running.port, psk=None) as client:
-        client.send(op="auth", psk=KEY, protocol=2)
-        assert client.receive()["message"] == "expected protocol 1, found 2"
-        assert close_code(client) == frames.UNSUPPORTED
-
-
-ERRORS: list[tuple[dict[str, Any], str]] = [
-    ({"table": "no_such_table"}, "unknown_table"),
-    ({"table": "users_ui", "generation": "g1"}, "unknown_table"),
-    ({"table": "control_raw", "generation": "g1"}, "unknown_table"),
-    ({"table": "users-ui"}, "bad_name"),
-    ({"table": "users_ui\n"}, "bad_name"),
-    ({"table": ""}, "bad_name"),
-    ({"table": "users_ui", "size": 0}, "bad_window"),
-    ({"table": "users_ui", "size": 10_001}, "bad_window"),
-    ({"table": "users_ui", "offset": -1}, "bad_window"),
-    ({"table": "users_ui", "offset": 2**60}, "bad_window"),
-    ({"table": "users_ui", "filter": [["age", "=", "x"]]}, "bad_filter"),
-    ({"table": "users_ui", "filter": [["nobody", "=", "x"]]}, "bad_filter"),
-    ({"table": "users_ui", "sort": [["nobody", "asc"]]}, "bad_filter"),
-    ({"table": "users_ui", "sort": [["age", "up"]]}, "bad_frame"),
-    ({"table": "users_ui", "size": "5"}, "bad_frame"),
-]
-
-
-def test_errors_say_their_code_and_leave_nothing_behind(running: Running) -> None:
-    with running.client() as client:
-        for asked, code in ERRORS:
-            error = client.subscribe(7, **asked)
-            assert (error["ev"], error["id"], error["code"]) == ("error", 7, code), asked
-            assert error["message"].startswith("expected ")
-            assert running.server.views.windows == 0
-        assert client.subscribe(7)["ev"] == "snapshot"
-
-
-EXAMPLES = json.loads(Path(frames.__file__).with_name("frames.json").read_text())
-
-
-def test_bad_frames_of_every_kind_are_answered_and_the_connection_goes_on(running: Running) -> None:
-    with running.client() as client:
-        assert client.subscribe(1)["ev"] == "snapshot"
-        for example in EXAMPLES["bad"]:
-            client.socket.send(example["text"])
-            answer = client.receive()
-            assert (answer["ev"], answer["code"], answer["id"]) == ("error", "bad_frame", example["id"])
-        client.socket.send(b'{"op":"unsubscribe","id":1}')
-        assert client.receive()["message"] == "expected a text frame, found a binary one"
-        client.send(op="auth", psk=KEY)
-        assert client.receive()["code"] == "bad_frame"
-        client.send(op="subscribe", id=1, table="users_ui")
-        assert client.receive()["message"] == "expected a new id, found 1, which is in use"
-        client.send(op="window", id=2, offset=0)
-        assert (client.receive()["code"], client.frames[-1]["id"]) == ("bad_window", 2)
-        client.send(op="window", id=1, size=0)
-        assert client.receive()["code"] == "bad_window"
-        client.send(op="unsubscribe", id=1)
-        client.send(op="unsubscribe", id=1)
-        assert client.subscribe(1, size=1)["total"] == 10
-    with running.client() as client:
-        client.socket.send("x" * (frames.MAX_CLIENT_FRAME_BYTES + 1))
-        assert close_code(client) == 1009
-
-
-def test_too_many_and_overloaded(board: Board) -> None:
-    with serving(board.bootstrap, limits=Limits(viewers=1, subscriptions=2)) as running:
-        running.bound(str(board.live))
-        with running.client() as client:
-            assert [client.subscribe(id)["ev"] for id in (1, 2)] == ["snapshot", "snapshot"]
-            assert client.subscribe(3)["code"] == "too_many"
-            client.send(op="unsubscribe", id=1)
-            assert client.subscribe(3)["ev"] == "snapshot"
-            with Client(running.port, psk=None) as other:
-                assert other.receive()["code"] == "overloaded"
-                assert close_code(other) == frames.OVERLOADED
-        wait(lambda: not running.server.hub.viewers)
-        with running.client() as again:
-            assert again.subscribe(1)["ev"] == "snapshot"
 
 
 def test_b23_windows_move_sort_filter_and_search(board: Board, running: Running) -> None:
@@ -428,122 +277,6 @@ def test_b7_replicas_that_started_at_different_times_have_the_same_order(board: 
                 assert client.rows[1] == viewer.rows[1]
 
 
-def test_clients_of_a_server_that_stops_are_told_to_come_back(board: Board) -> None:
-    with serving(board.bootstrap) as running:
-        running.bound(str(board.live))
-        with running.client() as client:
-            client.subscribe(1)
-            client.subscribe(2, sort=[["age", "asc"]])
-            running.stop()
-            assert close_code(client) == frames.RESTART
-    with serving(board.bootstrap, port=running.port) as again:
-        again.bound(str(board.live))
-        with again.client() as client:
-            client.subscribe(1)
-            assert client.rows[1] == list(users(*range(10)).items())
-
-
-def test_a_viewer_that_does_not_read_slows_nobody_and_then_has_the_newest(board: Board, running: Running) -> None:
-    wide = (Column("text", "string"), TS)
-    generation = board.build({"users_ui": wide})
-    text = "x" * 100_000
-    board.write(generation, {f"0-{n}": [text, at(n)] for n in range(3)})
-    board.switch(generation)
-    running.bound(generation)
-    with running.client() as slow, running.client() as fast:
-        slow.send(op="subscribe", id=1, table="users_ui")
-        fast.subscribe(1)
-        for step in range(300):
-            board.write(generation, {f"0-{step % 3}": [f"{step}{text}", at(step % 3)]})
-            fast.until(lambda step=step: fast.rows[1][step % 3][1][0].startswith(f"{step}x"))  # type: ignore[misc]
-        slow.until(lambda: 1 in slow.rows and slow.rows[1] == fast.rows[1])
-        assert len([f for f in slow.frames if f.get("id") == 1]) < 300
-        metrics = get(running, "/metrics", key=None)[1]
-        conflations = [line for line in metrics.splitlines() if line.startswith("liveboard_conflations_total")]
-        assert float(conflations[0].split()[-1]) > 0
-
-
-def test_viewers_that_vanish_leave_nothing(board: Board, running: Running) -> None:
-    hub, views = running.server.hub, running.server.views
-    with running.client() as client:
-        client.subscribe(1)
-        client.subscribe(2, sort=[["age", "asc"]])
-        assert (len(hub.viewers), hub.subscriptions, views.windows) == (1, 2, 2)
-        # Half a frame, then nothing: the connection breaks off.
-        client.socket.socket.sendall(b"\x81\xfe\x01")
-        client.socket.socket.shutdown(socket.SHUT_RDWR)
-        wait(lambda: (len(hub.viewers), hub.subscriptions, views.windows) == (0, 0, 0))
-    with socket.create_connection(("127.0.0.1", running.port)) as raw:
-        raw.sendall(b"GET /ws HTTP/1.1\r\nUpgrade: web")
-    with running.client() as client:
-        assert client.subscribe(1)["ev"] == "snapshot"
-
-
-def test_a_viewer_that_asks_but_never_reads_is_sent_away(board: Board) -> None:
-    with serving(board.bootstrap, limits=Limits(waiting=100)) as running:
-        running.bound(str(board.live))
-        client = Client(running.port)
-        assert client.receive()["ev"] == "ready"
-        # The library reads ahead on its own: take its socket and write past it.
-        frame = "x" * 10
-        with contextlib.suppress(InvalidState, OSError):
-            while running.server.hub.viewers:
-                for _ in range(1_000):
-                    client.socket.protocol.send_text(frame.encode())
-                client.socket.socket.sendall(b"".join(client.socket.protocol.data_to_send()))
-        client.socket.socket.close()
-        wait(lambda: not running.server.hub.viewers)
-
-
-def test_a_viewer_that_leaves_without_reading_does_not_keep_the_server_from_stopping(board: Board) -> None:
-    generation = board.build({"users_ui": (Column("text", "string"), TS)})
-    board.write(generation, {f"0-{n}": ["x" * 100_000, at(n)] for n in range(200)})
-    board.switch(generation)
-    with serving(board.bootstrap) as running, socket.create_connection(("127.0.0.1", running.port)) as connection:
-        running.bound(generation)
-        viewer = ClientProtocol(parse_uri(f"ws://127.0.0.1:{running.port}/ws"))
-
-        def send() -> None:
-            connection.sendall(b"".join(viewer.data_to_send()))
-
-        viewer.send_request(viewer.connect())
-        send()
-        while viewer.state is not State.OPEN:
-            viewer.receive_data(connection.recv(4096))
-        for frame in ({"op": "auth", "psk": KEY, "protocol": 1}, {"op": "subscribe", "id": 1, "table": "users_ui"}):
-            viewer.send_text(json.dumps(frame).encode())
-        send()
-        # More is on its way to it than any buffer takes, so its connection stays half closed.
-        wait(lambda: running.server.hub.subscriptions)
-        viewer.send_close()
-        send()
-        wait(lambda: not running.server.hub.viewers)
-        running.stop()
-
-
-def test_b22_ten_thousand_subscriptions_leave_nothing_behind(board: Board, running: Running) -> None:
-    hub, views = running.server.hub, running.server.views
-    with running.client() as client:
-        for id in range(10_000):
-            options: dict[str, Any] = {"sort": [["age", "asc"]]} if id % 20 == 0 else {}
-            client.send(op="subscribe", id=id, table="users_ui", offset=id % 7, **options)
-            if id % 3 == 0:
-                client.send(op="window", id=id, size=1 + id % 5)
-            client.send(op="unsubscribe", id=id)
-            if id % 500 == 0:
-                client.subscribe(100_000 + id)
-                client.send(op="unsubscribe", id=100_000 + id)
-        client.subscribe(200_000)
-        assert not [frame for frame in client.frames if frame["ev"] == "error"]
-        wait(lambda: (hub.subscriptions, views.windows) == (1, 1))
-        viewer = next(iter(hub.viewers))
-        assert list(viewer.subscriptions) == [200_000]
-        board.write(str(board.live), users(0, age=5))
-        client.receive_ev("delta")
-    wait(lambda: (len(hub.viewers), views.windows) == (0, 0))
-    assert len(next(table for table in hub.catalogue if table.name == "users_ui")) == 10
-
-
 def test_the_board_can_come_after_the_server(kafka: str) -> None:
     board = Board(kafka)
     board.forget()
@@ -605,88 +338,6 @@ def test_max_rows_keeps_the_newest(board: Board) -> None:
             assert f'liveboard_evicted_rows_total{{generation="{board.live}",table="users_ui"}} 8.0' in metrics
 
 
-def test_http(board: Board, running: Running) -> None:
-    assert get(running, "/healthz", key=None) == (200, {"status": "ok"})
-    status, answer = get(running, "/api/tables")
-    assert (status, answer["generation"]) == (200, board.live)
-    assert next((table["name"], table["rows"]) for table in answer["tables"]) == ("users_ui", 10)
-    parameters = {"offset": 1, "size": 2, "sort": '[["age","desc"]]', "filter": '[["age","<",8]]', "search": "U"}
-    status, answer = get(running, f"/api/tables/users_ui?{urlencode(parameters)}")
-    assert (status, answer["total"], answer["offset"], answer["generation"]) == (200, 8, 1, board.live)
-    assert answer["keys"] == ["0-6", "0-5"]
-    assert answer["rows"] == [["u6", 6, at(6)], ["u5", 5, at(5)]]
-    assert get(running, f"/api/tables/users_ui?generation={board.live}")[1]["total"] == 10
-    assert running.server.views.windows == 0
-
-
-HTTP_ERRORS: list[tuple[str, str | None, int, str]] = [
-    ("/api/tables", None, 401, "unauthorized"),
-    ("/api/tables/users_ui", "wrong", 401, "unauthorized"),
-    ("/api/nothing", KEY, 404, "not_found"),
-    ("/api/control", KEY, 405, "bad_method"),
-    ("/api/tables/nothing", KEY, 404, "unknown_table"),
-    ("/api/tables/no-name", KEY, 400, "bad_name"),
-    ("/api/tables/users_ui?size=0", KEY, 400, "bad_window"),
-    ("/api/tables/users_ui?size=x", KEY, 400, "bad_window"),
-    ("/api/tables/users_ui?sise=1", KEY, 400, "bad_frame"),
-    ("/api/tables/users_ui?filter=x", KEY, 400, "bad_filter"),
-    ("/api/tables/users_ui?filter=[[%22age%22,%22=%22,%22x%22]]", KEY, 400, "bad_filter"),
-]
-
-
-def test_http_errors(running: Running) -> None:
-    for path, key, status, code in HTTP_ERRORS:
-        found, answer = get(running, path, key)
-        assert (found, answer["error"]["code"]) == (status, code), path
-        assert answer["error"]["message"]
-
-
-def test_control_messages_are_passed_on(board: Board, running: Running) -> None:
-    Admin({"bootstrap.servers": board.bootstrap}).create(["liveboard-control"])
-    message = b'{"usersTopic": "a", "accountsTopic": "b"}'
-    status, answer = get(running, "/api/control", body=message)
-    assert status == 202
-    consumer = Consumer({"bootstrap.servers": board.bootstrap, "group.id": "test"})
-    consumer.assign([TopicPartition("liveboard-control", answer["partition"], answer["offset"])])
-    found = consumer.poll(60)
-    consumer.close()
-    assert found is not None
-    assert found.value() == message
-    for bad in (b"[]", b"{", b"\xff", b'"x"', b""):
-        status, answer = get(running, "/api/control", body=bad)
-        assert (status, answer["error"]["code"]) == (400, "bad_message")
-    assert get(running, "/api/control", body=b"x" * 70_000)[0] == 413
-    assert get(running, "/api/control", key="wrong", body=message)[0] == 401
-
-
-def test_metrics(board: Board, running: Running) -> None:
-    with running.client() as client:
-        client.subscribe(1)
-        client.subscribe(2, sort=[["age", "asc"]])
-        board.write(str(board.live), users(10))
-        client.until(lambda: len(client.rows[1]) == 11)
-        place = f'{{generation="{board.live}",table="users_ui"}}'
-        expected = {
-            f"liveboard_rows{place} 11.0",
-            f"liveboard_updates_total{place} 11.0",
-            f"liveboard_feed_lag{place} 0.0",
-            f"liveboard_generation {str(board.live)[1:]}.0",
-            "liveboard_viewers 1.0",
-            "liveboard_subscriptions 2.0",
-            "liveboard_windows 2.0",
-            "liveboard_mirrors 1.0",
-            "liveboard_ready 1.0",
-            "liveboard_rejects 0.0",
-            'liveboard_latency_seconds_count{table="users_ui"} 1.0',
-        }
-        wait(lambda: expected <= set(get(running, "/metrics", key=None)[1].splitlines()))
-
-
-def test_beats_come_by_themselves(board: Board) -> None:
-    with serving(board.bootstrap, limits=Limits(beat_every_s=0.05)) as running, running.client() as client:
-        assert json.loads(client.socket.recv(60)) == {"ev": "beat"}
-
-
 def test_while_the_broker_is_away_the_tables_stay(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -733,68 +384,6 @@ def test_the_command_serves_until_it_is_told_to_stop(board: Board, tmp_path: Pat
         assert process.returncode == 0
         assert KEY not in log
         assert all(line.startswith("time=") for line in log.splitlines())
-
-
-def test_topics_to_choose_from(board: Board, running: Running) -> None:
-    Admin({"bootstrap.servers": board.bootstrap}).create(["choose-me", "_internal", "liveboard-control"])
-    status, answer = get(running, "/api/topics")
-    assert status == 200
-    assert "choose-me" in answer["topics"]
-    assert [name for name in answer["topics"] if name.startswith(("_", "liveboard"))] == []
-    assert get(running, "/api/topics", key=None)[0] == 401
-
-
-def test_a_login_link_is_exchanged_once(running: Running) -> None:
-    body = json.dumps({"token": make_token(Secret(KEY))}).encode()
-    assert get(running, "/api/login", None, body) == (200, {"key": KEY})
-    assert get(running, "/api/login", None, body)[0] == 401
-    assert get(running, "/api/login", None, b"[]")[0] == 400
-
-
-def test_charts_are_over_all_rows_that_match(board: Board, running: Running) -> None:
-    def chart(**parameters: str) -> Any:
-        status, answer = get(running, f"/api/tables/users_ui/chart?{urlencode(parameters)}")
-        assert status == 200
-        return answer
-
-    ages = chart(column="age")
-    assert (ages["rows"], ages["distribution"]["low"], ages["distribution"]["high"]) == (10, 0, 9)
-    assert sum(ages["distribution"]["counts"]) == 10
-    assert [step["mean"] for step in ages["series"]] == list(range(10))
-    assert ages["series"][1]["at"] - ages["series"][0]["at"] == 906
-    few = chart(column="age", filter='[["age","=",3]]')
-    assert few["distribution"] == {"low": 3, "high": 3, "counts": [1]}
-    names = chart(column="userId", filter='[["age","<",2]]')
-    assert names["frequencies"] == [{"value": "u0", "rows": 1}, {"value": "u1", "rows": 1}]
-    assert chart(column="age", search="nobody")["distribution"] is None
-    board.write(str(board.live), users(0, age=100))
-    wait(lambda: chart(column="age")["distribution"]["high"] == 100)
-    assert get(running, "/api/tables/users_ui/chart?column=shoe")[0] == 400
-
-
-def test_b19_no_key_is_logged_whatever_level_is_set(board: Board, caplog: pytest.LogCaptureFixture) -> None:
-    def everything() -> None:
-        for name in (None, "uvicorn", *logging.root.manager.loggerDict):
-            caplog.set_level(logging.DEBUG, name)
-
-    wrong, token = "a key that is wrong", make_token(Secret(KEY))
-    everything()
-    with serving(board.bootstrap) as running:
-        running.bound(str(board.live))
-        for _ in range(2):
-            with running.client() as client:
-                client.subscribe(1)
-            with Client(running.port, wrong) as client:
-                assert client.receive()["code"] == "unauthorized"
-                assert close_code(client) == frames.UNAUTHORIZED
-            assert get(running, "/api/tables")[0] == 200
-            assert get(running, "/api/tables", wrong)[0] == 401
-            get(running, "/api/login", None, json.dumps({"token": token}).encode())
-            everything()
-    # The viewers are in this process too, and what their library logs is theirs.
-    lines = [LineFormatter().format(record) for record in caplog.records if record.name != "websockets.client"]
-    assert any("table loaded" in line for line in lines)
-    assert [line for line in lines if KEY in line or wrong in line or token in line] == []
 
 
 @pytest.mark.parametrize(("owner", "part"), [(Feed, "_read"), (Catalogue, "status_changed")])
