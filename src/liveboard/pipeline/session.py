@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import pyspark
 from py4j.protocol import Py4JJavaError
@@ -26,6 +27,7 @@ from liveboard.libraries import jars
 _LOCAL_SLOTS = 512
 _EXECUTORS_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 60.0
+_TESTING = "pyspark.testing"
 
 # One per core of a small machine. A generation keeps the number that it began with.
 SHUFFLE_PARTITIONS = 2
@@ -101,6 +103,7 @@ def create(
     settings: SparkSettings, directory: Path, system_properties: Mapping[str, str] = MappingProxyType({})
 ) -> SparkSession:
     """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
+    leave_out_numpy()
     os.environ["JAVA_HOME"] = str(find_java().home)
     # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
@@ -124,6 +127,17 @@ def create(
     set_system_properties(running, system_properties)
     _load_rocksdb(running)
     return running
+
+
+def leave_out_numpy() -> None:
+    """Tells PySpark that there is no NumPy, which it asks its testing package about every value that goes to Java.
+
+    The real package imports pandas and PyArrow as well, where they are installed: 100 MB for nothing.
+    """
+    if _TESTING not in sys.modules:
+        for name in (_TESTING, f"{_TESTING}.utils"):
+            sys.modules[name] = ModuleType(name)
+        vars(sys.modules[f"{_TESTING}.utils"])["have_numpy"] = False
 
 
 def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
