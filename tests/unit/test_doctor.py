@@ -48,7 +48,8 @@ def _a_machine_with_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _found(monkeypatch: pytest.MonkeyPatch, **topics: int) -> None:
-    monkeypatch.setattr(doctor, "_ask_kafka", lambda _: Kafka(topics, "kafka:9092"))
+    found = Kafka(topics, "kafka:9092")
+    monkeypatch.setattr(doctor, "_ask_kafka", lambda _, answer: answer.set_result(found))
 
 
 def test_all_is_well_before_the_first_start(tmp_path: Path) -> None:
