@@ -77,7 +77,7 @@ def _steps(stage: Stage) -> list[Result]:
         records = reader.option("subscribe", topics).option("minPartitions", str(2 * (os.cpu_count() or 1))).load()
         steps = {
             "read": records.select(F.octet_length("value")),
-            "read, parsed and checked": parse(records, list(LEFT.sources.values())).drop("value"),
+            "read, parsed and checked": parse(records, list(LEFT.sources.values()), reasons=True).drop("value"),
             "all rows of the source tables": raw_rows(records, run.plan),
             "all rows of the left join, without state": joined_rows(records, run.plan, everything=True),
         }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from operator import or_
+from typing import NamedTuple
 
 from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame
@@ -31,11 +32,20 @@ _NOT_QUOTED_WORDS = ["true", "false"]
 _SHOWN_CHARACTERS = 100
 
 
-def parse(records: DataFrame, sources: Sequence[Source]) -> DataFrame:
+class Rule(NamedTuple):
+    """What makes a record refused."""
+
+    broken: Expr
+    why: Callable[[], Expr]
+    """What is then said; put together only where it is asked for."""
+
+
+def parse(records: DataFrame, sources: Sequence[Source], *, reasons: bool) -> DataFrame:
     """Kafka records as typed rows.
 
     Adds to `topic`, `partition`, `offset`, `ts` (text) and `value`: one struct per source in `row_column(source)`,
-    null for refused records and other topics, and `reason`, null for good records. Tombstones have neither.
+    null for refused records and other topics, and with `reasons` also `reason`, null for good records. Tombstones
+    have neither.
     """
     typed = records.select(
         "topic",
@@ -46,9 +56,11 @@ def parse(records: DataFrame, sources: Sequence[Source]) -> DataFrame:
         *[_typed(source).alias(row_column(source)) for source in sources],
     )
     seen = typed.withColumns({_seen_column(source): _seen(source) for source in sources})
-    # Both are made from the same rules; a query that asks for rows alone does not pay for the words.
-    reason = F.coalesce(*[F.when(_from(source), _reason(source)) for source in sources])
-    return seen.withColumns({"reason": reason, **{row_column(source): _row(source) for source in sources}})
+    rules = {source.name: _rules(source) for source in sources}
+    columns = {row_column(source): _row(source, rules[source.name]) for source in sources}
+    if reasons:
+        columns["reason"] = F.coalesce(*[F.when(_from(source), _reason(rules[source.name])) for source in sources])
+    return seen.withColumns(columns)
 
 
 def row_column(source: Source) -> str:
@@ -98,29 +110,31 @@ def _corrupt(source: Source) -> Expr:
     return F.col(row_column(source))["corrupt"].isNotNull()
 
 
-def _rules(source: Source) -> list[tuple[Expr, Expr]]:
-    """What makes a record refused, in the order of asking, and what is then said."""
+def _rules(source: Source) -> list[Rule]:
+    """In the order of asking."""
     document = F.col(row_column(source))
     size, limit = F.octet_length("value"), source.max_value_bytes
     rules = [
-        (size > limit, F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size)),
-        (document.isNull(), F.lit("value: expected UTF-8 text, found bytes that are not")),
-        (
+        Rule(size > limit, lambda: F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size)),
+        Rule(document.isNull(), lambda: F.lit("value: expected UTF-8 text, found bytes that are not")),
+        Rule(
             document["row"].isNull() | document["end"].isNull(),
-            F.concat(F.lit("value: expected a JSON object, found "), _shown(_text())),
+            lambda: F.concat(F.lit("value: expected a JSON object, found "), _shown(_text())),
         ),
     ]
     if source.on_error == "null":
         return rules
     doubtful = F.col(_seen_column(source)).isNotNull()
-    wrong_fields = [(doubtful & _wrong(source, column), _field_message(source, column)) for column in source.columns]
-    repeated = (_corrupt(source), F.lit("value: expected every field once, found one repeated"))
+    wrong_fields = [
+        Rule(doubtful & _wrong(source, column), partial(_field_message, source, column)) for column in source.columns
+    ]
+    repeated = Rule(_corrupt(source), lambda: F.lit("value: expected every field once, found one repeated"))
     return [*rules, *wrong_fields, repeated]
 
 
-def _reason(source: Source) -> Expr:
+def _reason(rules: Sequence[Rule]) -> Expr:
     """Why the record is refused, or null."""
-    return F.when(F.col("value").isNotNull(), F.coalesce(*[F.when(broken, why) for broken, why in _rules(source)]))
+    return F.when(F.col("value").isNotNull(), F.coalesce(*[F.when(rule.broken, rule.why()) for rule in rules]))
 
 
 def _odd(source: Source, column: Column) -> Expr:
@@ -167,7 +181,7 @@ def _wrong(source: Source, column: Column) -> Expr:
     return F.coalesce((kind != "VOID") & ~F.coalesce(right, F.lit(False)), F.lit(False))
 
 
-def _row(source: Source) -> Expr:
+def _row(source: Source, rules: Sequence[Rule]) -> Expr:
     """The typed row, null when the record was refused."""
     row = F.col(row_column(source))["row"]
     values = []
@@ -178,7 +192,7 @@ def _row(source: Source) -> Expr:
         elif source.on_error == "null" and column.type in ("string", "double"):
             value = F.when(~_wrong(source, column), value)
         values.append(value.alias(column.name))
-    refused = reduce(or_, [broken for broken, _ in _rules(source)])
+    refused = reduce(or_, [rule.broken for rule in rules])
     return F.when(row.isNotNull() & ~refused, F.struct(*values))
 
 

@@ -49,7 +49,7 @@ class Plan:
 def raw_rows(records: DataFrame, plan: Plan) -> DataFrame:
     """Every source record as a row of its source's table or of the rejects, as changelog records."""
     sources = list(plan.board.sources.values())
-    parsed = parse(records, sources)
+    parsed = parse(records, sources, reasons=True)
     here = position(F.struct("partition", "offset"))
     source_rows = [
         F.when(
@@ -75,7 +75,8 @@ def joined_rows(records: DataFrame, plan: Plan, *, everything: bool) -> DataFram
     """
     board_groups = groups(plan.board)
     sources = {source.name: source for group in board_groups for source in (group.a, group.b)}
-    known = remember(route(parse(records, list(sources.values())), board_groups))
+    parsed = parse(records, list(sources.values()), reasons=False)
+    known = remember(route(parsed, board_groups))
     changed = F.coalesce(
         *[F.when(F.col("group") == group.id, _group_rows(group, plan, everything)) for group in board_groups]
     )
@@ -118,6 +119,8 @@ def _read(spark: SparkSession, plan: Plan, name: str, *, building: bool) -> Data
         # Splits long partitions, so that one topic with one partition still keeps every core busy. Not into more:
         # all the pieces are read at once, and their tasks would take the cores' caches from each other.
         reader = reader.option("minPartitions", str(2 * (os.cpu_count() or 1)))
+        # Spark asks for the topic's ends on a connection on which the consumer already waits for what comes next.
+        reader = reader.option("kafka.fetch.max.wait.ms", "10")
     return reader.load()
 
 
