@@ -198,6 +198,9 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # The other collectors are for heaps far larger than this one: the state is in RocksDB, outside of it. Builds take
     # the same time with this one and leave 150 MB less resident than with the parallel one, 450 MB less than with G1.
     java_options.append("-XX:+UseSerialGC")
+    # Room for what is just in use, more of it the longer the keys: what does not fit is taken for old, and clearing
+    # that out stops everything for 170 ms, with 400 records per key every 15 s.
+    java_options += ["-XX:SurvivorRatio=3", "-XX:TargetSurvivorRatio=90"]
     # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
     java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     if archive().exists():
