@@ -192,12 +192,12 @@ def _kafka(settings: Settings, kafka: Future[Kafka]) -> str:
 
 
 def _topics(settings: Settings, kafka: Future[Kafka]) -> str:
-    known = _answer(kafka).partitions
-    if known is None and not settings.kafka.embedded:
+    found = _answer(kafka)
+    if found.partitions is None and not settings.kafka.embedded:
         raise LiveboardError("expected topics to look at, found no Kafka; see above")
-    known = known or {}
+    known = found.partitions or {}
     wanted = [source.topic for source in settings.board.sources.values()]
-    refused = _refused(_answer(kafka), wanted)
+    refused = _refused(found, wanted)
     missing = ", ".join(topic for topic in wanted if topic not in known and topic not in refused)
     present = ", ".join(f"{topic} (partitions: {known[topic]})" for topic in wanted if topic in known)
     if missing and not settings.kafka.embedded:

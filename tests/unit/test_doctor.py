@@ -103,7 +103,10 @@ def test_task_slots(tmp_path: Path, master: str, verdict: str, text: str) -> Non
     assert _examine(_settings(tmp_path, LIVEBOARD_SPARK_MASTER=master)).lines["task slots"] == (verdict, text)
 
 
-def test_ports_in_use(tmp_path: Path) -> None:
+def test_ports_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Time to wait once, and not twice.
+    monkeypatch.setattr(doctor, "_KAFKA_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(doctor, "_DEADLINE_S", 5.0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -114,6 +117,10 @@ def test_ports_in_use(tmp_path: Path) -> None:
         verdict, text = report.lines[key]
         assert verdict == "problem"
         assert text.startswith(f"{key}: expected a free port, found {port} of 127.0.0.1: Address already in use; ")
+    assert {name for name, (verdict, _) in report.lines.items() if verdict == "problem"} == {
+        "kafka.port",
+        "server.port",
+    }
 
 
 def test_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
