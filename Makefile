@@ -1,6 +1,6 @@
-# Everything lives in .venv: the Python packages, liveboard itself, the Java libraries, Node.js and, where this machine
-# has none, Java; what builds the page is in web/node_modules, and the page in web/app/dist. A stamp is written when its
-# step is done, so an interrupted set-up is simply run again.
+# Everything lives in .venv: the Python packages, with Java and Node.js among them, liveboard itself and the Java
+# libraries; what builds the page is in web/node_modules, and the page in web/app/dist. A stamp is written when its step
+# is done, so an interrupted set-up is simply run again.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,6 +10,11 @@ unexport PYTHONHOME PYTHONPATH
 NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
 PEER := bench/peer/.venv
 PAGE := web/app/dist/index.html
+PAGE_TESTS := $(VENV)/page-tests.log
+SERVING_TESTS := $(wildcard tests/integration/test_serving*.py) \
+	$(patsubst %,tests/integration/test_%.py,board client export reader server_security)
+# Tests wait more than they compute, so there can be more of them at a time than cores.
+WORKERS ?= 3
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
 
@@ -35,7 +40,7 @@ endef
 export SETUP
 LOCKED = @command -v $(PYTHON) > /dev/null || { \
 	echo "liveboard needs Python 3.11 or newer, and there is no $(PYTHON): install one." >&2; exit 1; }; \
-	$(PYTHON) -c "$$SETUP" $(MAKE) --silent
+	$(PYTHON) -c "$$SETUP" $(MAKE) --silent --jobs=3
 
 # A virtual environment that is half made, was moved, lost its Python or was left in the middle of an installation is
 # made anew.
@@ -44,8 +49,8 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test check format audit web-dev screenshots bench bench-parts clean java \
-	remake
+.PHONY: help setup setup-dev setup-check demo test test-fast check format audit web-dev screenshots bench bench-parts clean \
+	java caches remake
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +59,7 @@ setup: ## Install everything into .venv
 	$(LOCKED) java $(PAGE)
 
 setup-dev:
-	$(LOCKED) java $(VENV)/packages-dev $(PAGE)
+	$(LOCKED) caches $(VENV)/packages-dev $(PAGE)
 
 setup-check:
 	$(LOCKED) $(VENV)/liveboard $(VENV)/packages-dev web/node_modules/.installed
@@ -62,9 +67,20 @@ setup-check:
 demo: setup ## Run everything with sample data
 	@$(BIN)/liveboard up --sample
 
+# The page's tests run beside the others, and are shown at the end if they fail. What failed beside other tests is run
+# once more, alone: on a busy machine a test can wait longer than it is willing to. Whatever fails twice has failed.
 test: setup-dev ## Run every test
-	@$(NPM) test --silent
-	@$(BIN)/pytest
+	@echo "The page's tests run beside these, into $(PAGE_TESTS)."
+	@($(NPM) test --silent > $(CURDIR)/$(PAGE_TESTS) 2>&1) & page=$$!; \
+	$(BIN)/pytest -n $(WORKERS) --durations=20; tests=$$?; \
+	wait $$page || { cat $(PAGE_TESTS); echo "The page's tests failed."; exit 1; }; \
+	if [ $$tests = 1 ]; then \
+		echo "Once more, one at a time, what failed above:"; \
+		$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail=3; tests=$$?; \
+	fi; exit $$tests
+
+test-fast: setup-dev ## Run the tests that need no Spark, in a minute or two
+	@$(BIN)/pytest -n $(WORKERS) tests/unit $(SERVING_TESTS)
 
 check: setup-check ## Check format, lint and types
 	@$(BIN)/ruff format --check
@@ -91,12 +107,12 @@ audit: setup-check ## Ask the registries for known weaknesses of what is install
 	@$(NPM) audit
 
 bench: setup-dev $(PEER)/packages ## Measure liveboard and Deephaven side by side; ARGS="--quick" and others, see ARGS=--help
-	@$(BIN)/python bench/against.py $(ARGS)
+	@$(BIN)/python bench/measure.py against $(ARGS)
 
 bench-parts: setup-dev ## Measure the pipeline, the server and the page of liveboard, each alone
-	@$(BIN)/python bench/pipeline.py
-	@$(BIN)/python bench/serving.py
-	@$(BIN)/python bench/page.py
+	@$(BIN)/python bench/measure.py pipeline $(ARGS)
+	@$(BIN)/python bench/measure.py serving $(ARGS)
+	@$(BIN)/python bench/measure.py page $(ARGS)
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays
 	rm -rf $(VENV) $(PEER) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
@@ -121,9 +137,13 @@ $(VENV)/liveboard: pyproject.toml $(VENV)/packages
 	@rm $(VENV)/installing
 	@touch $@
 
-# Looks for itself what there is to do.
+# Looks for itself what there is to do, beside the page.
 java: $(VENV)/liveboard
-	@$(BIN)/python -m liveboard.setup
+	@$(BIN)/python -m liveboard.install
+
+# Only makes starts faster: `make demo` leaves it to the first board, which does it when it is on the screen.
+caches: java
+	@$(BIN)/python -m liveboard.install caches
 
 # npm removes the folder first, and the stamp with it.
 web/node_modules/.installed: web/package-lock.json web/.npmrc $(VENV)/packages
@@ -136,7 +156,8 @@ $(PAGE): $(PAGE_SOURCES) web/node_modules/.installed
 	@$(NPM) run --silent build -- --no-progress
 	@touch $@
 
-$(VENV)/packages-dev: requirements-dev.txt $(VENV)/packages
+# After liveboard itself, since pip does one thing at a time.
+$(VENV)/packages-dev: requirements-dev.txt $(VENV)/liveboard
 	@echo "[+] Python packages for tests and checks ..."
 	@touch $(VENV)/installing
 	@$(PIP) install -r $<

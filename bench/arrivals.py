@@ -7,20 +7,18 @@ import time
 from collections.abc import Iterator, Mapping
 from multiprocessing.synchronize import Event
 
-import orjson
 from confluent_kafka import Consumer, Message, TopicPartition
-from load import HotAsof
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _BATCH = 10_000
 _NUMBER = re.compile(rb'"n(\d+)"')
 
 
-def distinct_keys(bootstrap: str, topic: str, start: int, end: int, timeout_s: float) -> int:
-    """How many different rows the changelog has between two offsets."""
+def distinct_keys(bootstrap: str, topic: str, end: int, timeout_s: float) -> int:
+    """How many different rows the changelog has before an offset."""
     keys: set[bytes | None] = set()
-    for _, messages in _arrivals(bootstrap, {topic: start}, timeout_s):
+    for _, messages in _arrivals(bootstrap, {topic: 0}, timeout_s):
         keys.update(message.key() for message in messages)
         if messages and (messages[-1].offset() or 0) >= end - 1:
             return len(keys)
@@ -46,26 +44,6 @@ def numbered(
             return seen
     counts = ", ".join(f"{len(seen[topic])} of {count} in {topic}" for topic, count in wanted.items())
     raise LiveboardError(f"gave up after {timeout_s:.0f} s of waiting for events: {counts}")
-
-
-def right_rows(
-    ready: Event, bootstrap: str, topic: str, start: int, first: int, count: int, timeout_s: float
-) -> tuple[int, int]:
-    """How many accounts of the hot as-of load have the right user, as soon as all have, and the time then.
-
-    With fewer than all it is what was reached in time.
-    """
-    wanted = sum(HotAsof.is_driving(number) for number in range(first, first + count))
-    right: set[int] = set()
-    for now_ns, messages in _arrivals(bootstrap, {topic: start}, timeout_s, ready):
-        for message in messages:
-            row = orjson.loads(message.value() or b"null")
-            number = int(row[1][1:])
-            if number >= first:
-                (right.add if row[3] == HotAsof.match(number) else right.discard)(number)
-        if len(right) == wanted:
-            return wanted, now_ns
-    return len(right), time.time_ns()
 
 
 def _arrivals(

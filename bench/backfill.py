@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from load import History, produce
 from processes import in_process, say
-from report import Result
-from stage import ASOF, INNER, LEFT, PATIENCE_S, WHOLE, Run, Stage, sparking
+from report import Figure, Target
+from run import ASOF, INNER, LEFT, WHOLE, Run, over, sparking
+from stage import PATIENCE_S, Stage
 
-from liveboard.config import Board
-from liveboard.kafka.admin import Admin
+from liveboard.contract.board import Board
 
-_COLD_LEFT_S = 20.0
-_WARM_LEFT_RATE = 100_000.0
+_COLD_LEFT = Target(20)
+_WARM_LEFT = Target(100_000, at_least=True)
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,9 @@ class _Built:
     warm: float
 
 
-def backfill(stage: Stage) -> list[Result]:
-    """Each join alone, then the whole default board, each in a fresh process: cold, then warm."""
-    history = history_of(stage)
-    produce_once(stage, history)
+def backfill(stage: Stage) -> list[Figure]:
+    """Each join alone with its sources, then the whole default board, each in a fresh process: cold, then warm."""
+    history = produced(stage)
     tables = {
         "left": (LEFT, {"final_ui": history.users}),
         "inner": (INNER, {"final_ui": history.pairs()}),
@@ -44,50 +44,40 @@ def backfill(stage: Stage) -> list[Result]:
         "final_ui": history.users,
         "user_account": history.accounts,
     }
-    results = []
+    topics, events = (history.users_topic, history.accounts_topic), history.users + history.accounts
+    figures = []
     for name, (board, rows) in {**tables, "whole default board": (WHOLE, everything)}.items():
-        say(f"backfill, {name}: building three times from {history.users + history.accounts:,} events")
-        built = in_process(
-            f"backfill, {name}", 4 * PATIENCE_S, _measure, stage, board, rows, board is WHOLE, time.time_ns()
-        )
-        left = name == "left"
-        rate = (history.users + history.accounts) / built.warm
-        results += [
-            Result(f"backfill, {name}, cold, from process start", built.cold_from_process, "s"),
-            Result(f"backfill, {name}, cold, from query start", built.cold, "s", _COLD_LEFT_S if left else None),
-            Result(f"backfill, {name}, second build", built.second, "s"),
-            Result(f"backfill, {name}, warm (third build)", built.warm, "s"),
-            Result(f"backfill, {name}, warm rate", rate, "events/s", _WARM_LEFT_RATE if left else None, True),
+        say(f"backfill, {name}: building three times from {events:,} events")
+        work = (_measure, stage, over(board, *topics), rows, time.time_ns())
+        built = in_process(f"backfill, {name}", 4 * PATIENCE_S, *work)
+        cold, warm = (_COLD_LEFT, _WARM_LEFT) if name == "left" else (None, None)
+        figures += [
+            Figure(f"backfill, {name}, cold, from process start", "s", built.cold_from_process),
+            Figure(f"backfill, {name}, cold, from query start", "s", built.cold, target=cold),
+            Figure(f"backfill, {name}, second build", "s", built.second),
+            Figure(f"backfill, {name}, warm (third build)", "s", built.warm),
+            Figure(f"backfill, {name}, warm rate", "events/s", events / built.warm, target=warm),
         ]
-    return results
+    return figures
 
 
-def history_of(stage: Stage) -> History:
-    """The history that the builds read, in topics of the default board's names."""
-    users, accounts = (WHOLE.sources[name].topic for name in ("users", "accounts"))
-    return History(users, accounts, stage.sizes.users, stage.sizes.accounts)
+@cache
+def produced(stage: Stage) -> History:
+    """The history that the builds read; once for all measures and rounds."""
+    sizes = stage.sizes
+    say(f"producing {sizes.users:,} users and {sizes.accounts:,} accounts")
+    history = History(*stage.new_topics(), sizes.users, sizes.accounts)
+    produce(stage.bootstrap, history.events())
+    return history
 
 
-def produce_once(stage: Stage, history: History) -> None:
-    """Produces the history unless it is there."""
-    admin = Admin({"bootstrap.servers": stage.bootstrap})
-    topics = {history.users_topic, history.accounts_topic}
-    if not topics & admin.partitions().keys():
-        say(f"producing {history.users:,} users and {history.accounts:,} accounts")
-        admin.create(topics)
-        produce(stage.bootstrap, history.events())
-
-
-def _measure(stage: Stage, board: Board, rows: Mapping[str, int], with_raw: bool, process_started_ns: int) -> _Built:
+def _measure(stage: Stage, board: Board, rows: Mapping[str, int], process_started_ns: int) -> _Built:
     with sparking(stage) as spark:
         times = []
         for _ in range(3):
             run = Run(stage, spark, board)
             started_ns = time.time_ns()
-            if with_raw:
-                run.build()
-            else:
-                run.build_join()
+            run.build()
             times.append((started_ns, time.time_ns()))
             run.expect_rows(rows)
             run.close()

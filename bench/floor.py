@@ -6,20 +6,21 @@ import os
 import re
 import subprocess
 import time
-from math import ceil
 
 from arrivals import numbered
-from backfill import history_of, produce_once
-from load import Accounts, pace
+from backfill import produced
+from load import Accounts, History, pace
 from processes import Helper, await_ready, in_process, say, signal_between
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from report import Result
-from stage import LEFT, PATIENCE_S, WHOLE, Run, Stage, driver_processes, fresh_topics, sparking
+from report import Figure, percentile
+from run import LEFT, WHOLE, Run, driver_processes, following, over, sparking
+from stage import PATIENCE_S, Stage
 
-from liveboard.java import find_java
+from liveboard.install import java
+from liveboard.pipeline.history import flagged, rows
 from liveboard.pipeline.parse import parse
-from liveboard.pipeline.queries import joined_rows, raw_rows
+from liveboard.pipeline.route import entries
 
 _RATE = 1_000
 _UNCOUNTED_S = 2
@@ -34,20 +35,21 @@ _KINDS = {
 }
 
 
-def floor(stage: Stage) -> list[Result]:
+def floor(stage: Stage) -> list[Figure]:
     """None of these is a target: they tell where the time and the memory of the others go."""
+    history = produced(stage)
     return [
         *_hop(stage),
-        *in_process("floor, steps", 4 * PATIENCE_S, _steps, stage),
-        *in_process("floor, memory", 4 * PATIENCE_S, _memory, stage),
+        *in_process("floor, steps", 4 * PATIENCE_S, _steps, stage, history),
+        *in_process("floor, memory", 4 * PATIENCE_S, _memory, stage, history),
     ]
 
 
-def _hop(stage: Stage) -> list[Result]:
+def _hop(stage: Stage) -> list[Figure]:
     """From produce() to a consumer of the same topic, with nothing in between."""
     say("floor: one way through Kafka")
-    topic = fresh_topics(stage, LEFT).sources["accounts"].topic
-    seconds = max(2, stage.sizes.latency_s // 4)
+    _, topic = stage.new_topics()
+    seconds = max(2, stage.sizes.seconds // 4)
     count = _RATE * (_UNCOUNTED_S + seconds)
     ready = signal_between()
     consumer = Helper("the consumer", numbered, ready, stage.bootstrap, {topic: 0}, 0, {topic: count}, PATIENCE_S)
@@ -55,64 +57,60 @@ def _hop(stage: Stage) -> list[Result]:
     load = Accounts(topic, stage.sizes.latency_users)
     sent = Helper("the producer", pace, stage.bootstrap, load, 0, count, _RATE).result(PATIENCE_S)
     seen = consumer.result(PATIENCE_S)[topic]
-    found = sorted((seen[n] - sent.sent_ns[n]) / 1e6 for n in range(_RATE * _UNCOUNTED_S, count))
+    found = [(seen[n] - sent.sent_ns[n]) / 1e6 for n in range(_RATE * _UNCOUNTED_S, count)]
     return [
-        Result(
-            f"floor, one way through Kafka at {_RATE:,}/s, p{percent}",
-            found[ceil(len(found) * percent / 100) - 1],
-            "ms",
-        )
+        Figure(f"floor, one way through Kafka at {_RATE:,}/s, p{percent}", "ms", percentile(found, percent))
         for percent in (50, 99)
     ]
 
 
-def _steps(stage: Stage) -> list[Result]:
+def _steps(stage: Stage, history: History) -> list[Figure]:
     """A build's work over the whole history, step by step, into nothing; each has the steps before in it."""
-    history = history_of(stage)
-    produce_once(stage, history)
+    topics = (history.users_topic, history.accounts_topic)
+    board = over(LEFT, *topics)
     with sparking(stage) as spark:
-        run = Run(stage, spark, LEFT)
-        topics = ",".join((history.users_topic, history.accounts_topic))
+        run = Run(stage, spark, board)
         reader = spark.read.format("kafka").option("kafka.bootstrap.servers", stage.bootstrap)
-        records = reader.option("subscribe", topics).option("minPartitions", str(2 * (os.cpu_count() or 1))).load()
+        records = (
+            reader.option("subscribe", ",".join(topics)).option("minPartitions", str(2 * (os.cpu_count() or 1))).load()
+        )
+        found = entries(records, board)
         steps = {
             "read": records.select(F.octet_length("value")),
-            "read, parsed and checked": parse(records, list(LEFT.sources.values()), reasons=True).drop("value"),
-            "all rows of the source tables": raw_rows(records, run.plan),
-            "all rows of the left join, without state": joined_rows(records, run.plan, everything=True),
+            "read, parsed and checked": parse(records, list(board.sources.values())).drop("key", "timestamp", "value"),
+            "ready to be joined": found,
+            "as rows of all tables": rows(flagged(found), run.plan, own_rows=True),
         }
-        results = [Result(f"floor, history {name}, warm", _seconds(name, rows), "s") for name, rows in steps.items()]
+        seconds = {name: warm_seconds(f"history {name}", rows) for name, rows in steps.items()}
         run.close()
-    return results
+    return [Figure(f"floor, history {name}, warm", "s", took) for name, took in seconds.items()]
 
 
-def _seconds(name: str, rows: DataFrame) -> float:
-    say(f"floor: history {name}")
+def warm_seconds(name: str, rows: DataFrame) -> float:
+    """How long it takes to make these rows, into nothing, once Java has compiled what it needs."""
+    say(f"timing: {name}")
     for _ in range(_TIMES):
         began = time.monotonic()
         rows.write.format("noop").mode("overwrite").save()
     return time.monotonic() - began
 
 
-def _memory(stage: Stage) -> list[Result]:
+def _memory(stage: Stage, history: History) -> list[Figure]:
     """The driver after it has built the default board, as Java accounts for it."""
-    produce_once(stage, history_of(stage))
     say("floor: the driver's memory")
     with sparking(stage, "-XX:NativeMemoryTracking=summary") as spark:
-        run = Run(stage, spark, WHOLE)
-        generation = run.build()
-        generation.follow()
-        time.sleep(stage.sizes.idle_s)
-        python, java = driver_processes()
-        jcmd = find_java().home / "bin" / "jcmd"
-        text = subprocess.run(
-            [jcmd, str(java.pid), "VM.native_memory", "summary"], capture_output=True, text=True
-        ).stdout
-        resident = {"Python": python.memory_info().rss / 1e6, "Java, all of it": java.memory_info().rss / 1e6}
-        generation.stop()
+        run = Run(stage, spark, over(WHOLE, history.users_topic, history.accounts_topic))
+        with following(run.build()):
+            time.sleep(stage.sizes.rest_s)
+            python, driver = driver_processes()
+            jcmd = java.HOME / "bin" / "jcmd"
+            text = subprocess.run(
+                [jcmd, str(driver.pid), "VM.native_memory", "summary"], capture_output=True, text=True
+            ).stdout
+            resident = {"Python": python.memory_info().rss / 1e6, "Java, all of it": driver.memory_info().rss / 1e6}
         run.close()
     committed = {kind: int(kb) / 1e3 for kind, kb in re.findall(r"-\s+([\w ]+) \(reserved=.*committed=(\d+)KB", text)}
     known = {f"Java, {name}": committed.pop(kind) for kind, name in _KINDS.items() if kind in committed}
     known["Java, the rest of its own"] = sum(committed.values())
     known["RocksDB and other native code, at least"] = max(0.0, resident["Java, all of it"] - sum(known.values()))
-    return [Result(f"floor, memory, {name}", mb, "MB") for name, mb in {**resident, **known}.items()]
+    return [Figure(f"floor, memory, {name}", "MB", mb) for name, mb in {**resident, **known}.items()]

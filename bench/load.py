@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import Producer
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 FIRST_MS = 1_700_000_000_000
 BALANCES = 100_000
 """How many different balances there are."""
-HOT_ENRICHING = 500
-"""In the as-of load on one key, one event in so many is an enriching one."""
 _UNKNOWN_USERS = 100
 """One account event in about so many belongs to a user that never comes."""
+_KEYED_ACCOUNTS = 3
+"""How many accounts a key has at most in the history of `Keyed`: few, so that pairs stay few."""
+_KEYED_EVENTS = 100
+"""Of the events of `Keyed`, one in so many is an account."""
 _PATIENCE_S = 60.0
 
 
@@ -28,6 +31,7 @@ class Event(NamedTuple):
     topic: str
     value: bytes
     timestamp_ms: int = 0
+    key: str | None = None
 
 
 class Load(Protocol):
@@ -87,61 +91,64 @@ class Mixed:
 
     def event(self, number: int) -> Event:
         """An account whose type, or a user whose name is its number."""
-        if self.is_user(number):
+        if self._is_user(number):
             return Event(self.users_topic, user_json(f"new{number}", f"n{number}"))
         return Accounts(self.accounts_topic, self.users).event(number)
 
+    def shows(self, number: int, how: str) -> bool:
+        """Every event is a row of the left join; only accounts are rows of the as-of join."""
+        return how == "left" or not self._is_user(number)
+
     @staticmethod
-    def is_user(number: int) -> bool:
-        """Whether the event of that number is a user."""
+    def _is_user(number: int) -> bool:
         return number % 10 == 9
 
 
 @dataclass(frozen=True)
-class HotAsof:
-    """Accounts of one user, in the order of time, and now and then a new version of that user."""
+class Keyed:
+    """Users that come again and again under the same keys, and now and then an account of theirs."""
 
     users_topic: str
     accounts_topic: str
+    keys: int
+    per_key: int
+    """How many records each key has in the history, from 3."""
+    accounts_come: bool
+    """Whether accounts come after the history too."""
+
+    @property
+    def accounts_per_key(self) -> int:
+        """How many of a key's records in the history are accounts, its first among them."""
+        return min(_KEYED_ACCOUNTS, self.per_key // 3)
+
+    def history(self) -> Iterable[Event]:
+        """All keys in turn, in the order of time."""
+        apart = ceil(self.per_key / self.accounts_per_key)
+        for number in range(self.keys * self.per_key):
+            key, at = f"u{number % self.keys}", FIRST_MS + number
+            if number // self.keys % apart == 0:
+                yield Event(self.accounts_topic, account_json(key, "savings", number), at)
+            else:
+                yield Event(self.users_topic, user_json(key, f"Ada {number}"), at)
+
+    def rows(self, how: str) -> int:
+        """The rows that the history makes in a join of that kind."""
+        users = self.keys * (self.per_key - self.accounts_per_key)
+        return users * self.accounts_per_key if how == "inner" else users
 
     def event(self, number: int) -> Event:
-        """An account whose type, or a user whose name is its number."""
-        at = FIRST_MS + number
-        if self.is_driving(number):
-            return Event(self.accounts_topic, account_json("hot", f"n{number}", number), at)
-        return Event(self.users_topic, user_json("hot", f"n{number}"), at)
+        """A user whose name is its number, or an account."""
+        key = f"u{number * 7919 % self.keys}"
+        if self._is_account(number):
+            return Event(self.accounts_topic, account_json(key, "savings", number))
+        return Event(self.users_topic, user_json(key, f"n{number}"))
 
-    @staticmethod
-    def is_driving(number: int) -> bool:
-        """Whether the event of that number is an account."""
-        return number % HOT_ENRICHING != HOT_ENRICHING - 1
+    def shows(self, number: int, how: str) -> bool:
+        """Every user is seen, whatever the join; accounts have no number."""
+        return not self._is_account(number)
 
-    @staticmethod
-    def match(number: int) -> str | None:
-        """The name in the row of the account of that number."""
-        newest = number // HOT_ENRICHING * HOT_ENRICHING - 1
-        return f"n{newest}" if newest >= 0 else None
-
-
-@dataclass(frozen=True)
-class HotInner:
-    """Versions of one user, and a few accounts, which each make a row with every version."""
-
-    users_topic: str
-    accounts_topic: str
-    accounts: frozenset[int]
-
-    def event(self, number: int) -> Event:
-        """An account where the number is one of `accounts`, else a user."""
-        at = FIRST_MS + number
-        if number in self.accounts:
-            return Event(self.accounts_topic, account_json("hot", f"n{number}", number), at)
-        return Event(self.users_topic, user_json("hot", f"n{number}"), at)
-
-    def pairs(self, end: int) -> int:
-        """The rows that all events before that number make."""
-        accounts = sum(number < end for number in self.accounts)
-        return accounts * (end - accounts)
+    def _is_account(self, number: int) -> bool:
+        return self.accounts_come and number % _KEYED_EVENTS == _KEYED_EVENTS - 1
 
 
 class Burst(NamedTuple):
@@ -171,7 +178,7 @@ def produce(bootstrap: str, events: Iterable[Event]) -> Burst:
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             try:
-                producer.produce(event.topic, event.value, partition=0, timestamp=event.timestamp_ms)
+                producer.produce(event.topic, event.value, event.key, partition=0, timestamp=event.timestamp_ms)
                 break
             except BufferError:
                 if time.monotonic() > deadline:

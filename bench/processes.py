@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Event
 from typing import Any, Generic, TypeVar
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _SPAWN = multiprocessing.get_context("spawn")
 _END_S = 20.0
@@ -71,9 +72,38 @@ def await_ready(ready: Event, what: str, timeout_s: float = 60.0) -> None:
         raise LiveboardError(f"gave up after {timeout_s:.0f} s of waiting for {what} to be ready")
 
 
+def await_until(is_so: Callable[[], bool], what: str, timeout_s: float, pause_s: float = 0.02) -> None:
+    """Returns as soon as it is so; the question may raise."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise LiveboardError(f"gave up after {timeout_s:.0f} s of waiting for {what}")
+        time.sleep(pause_s)
+
+
 def in_process(what: str, timeout_s: float, function: Callable[..., T], *arguments: object) -> T:
     """Calls the function in a fresh process."""
     return Helper(what, function, *arguments).result(timeout_s)
+
+
+@contextmanager
+def repeating(every_s: float, do: Callable[[int], None]) -> Iterator[None]:
+    """Calls the function with 0, 1, 2, … in a thread, with a pause before each, until the end."""
+    stopping = threading.Event()
+
+    def repeat() -> None:
+        number = 0
+        while not stopping.wait(every_s):
+            do(number)
+            number += 1
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
 
 
 def _work(sender: Connection, function: Callable[..., Any], arguments: tuple[object, ...]) -> None:

@@ -1,48 +1,44 @@
-"""Measures the live-table server on a broker of its own, with viewers in processes of their own.
-
-What was measured is kept in bench/serving.json, with the load that the machine had before.
-"""
+"""The live-table server alone: it and its clients in processes of their own, over a changelog that is already there."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
-import multiprocessing
-import shlex
 import statistics
-import sys
-import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from multiprocessing.synchronize import Event as Signal
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import psutil
 from confluent_kafka import Producer
-from report import Result, as_json, keep, machine, show
+from load import Event, produce
+from processes import Helper, await_ready, await_until, in_process, repeating, say, signal_between
+from report import Figure, Target, percentile
+from stage import PATIENCE_S, Measure, Stage, Suite, cores
 from websockets.asyncio.client import ClientConnection, connect
 
 from liveboard.config import Secret, ServerSettings
+from liveboard.contract.board import Wiring
 from liveboard.contract.frames import Role, snapshot_body
-from liveboard.contract.names import STATUS_TOPIC, changelog_topic
+from liveboard.contract.names import Names
 from liveboard.contract.schema import TS, Column
-from liveboard.contract.status import STATUS_KEY, BoardStatus, GenerationRecord, Phase, State, Wiring
-from liveboard.kafka.admin import Admin
-from liveboard.kafka.broker import Broker
+from liveboard.contract.status import STATUS_KEY, BoardStatus, GenerationRecord, Phase, State
 from liveboard.serving.auth import Grant
 from liveboard.serving.server import LiveServer
 
-_HERE = Path(__file__).parent
 KEY = "bench"
 _TABLE = "final_ui"
+_NAMES = Names()
+_TOPIC = _NAMES.changelog("g1", _TABLE)
 _COLUMNS = (
     Column("userId", "string"),
     Column("name", "string"),
@@ -52,6 +48,9 @@ _COLUMNS = (
     Column("balance", "double"),
     TS,
 )
+_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+_VIEWERS = 1_000
+_RATE = 1_000
 _QUERIES: dict[str, dict[str, str]] = {
     "sort by a number": {"sort": '[["balance","desc"]]'},
     "sort by a text": {"sort": '[["name","asc"]]'},
@@ -63,198 +62,196 @@ _CHARTED = ("balance", "age", "accountType", "name")
 _CHARTING_S = 5.0
 
 
-def joined_row(number: int, ts: str, mark: str = "") -> bytes:
-    """A row of the table; the mark makes its name another one."""
+def _changed(row: int, change: int = 0, mark: str = "") -> Event:
+    """A row of the table; the mark makes its name another one, and the change its time, but not its place."""
+    at = _FIRST + timedelta(milliseconds=row, microseconds=change % 1_000)
     values: list[Any] = [
-        f"user-{number:08d}",
-        f"Ada {number * 7919 % 100_000} Lovelace{mark}",
-        f"ada.{number}@example.com",
-        number * 31 % 100,
-        ("gold", "silver", "basic")[number % 3],
-        number * 7919 % 1_000_003 / 7,
-        ts,
+        f"user-{row:08d}",
+        f"Ada {row * 7919 % 100_000} Lovelace{mark}",
+        f"ada.{row}@example.com",
+        row * 31 % 100,
+        ("gold", "silver", "basic")[row % 3],
+        row * 7919 % 1_000_003 / 7,
+        at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     ]
-    return json.dumps(values, separators=(",", ":")).encode()
+    return Event(_TOPIC, json.dumps(values, separators=(",", ":")).encode(), key=f"0-{row}")
 
 
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+@cache
+def fill(stage: Stage, rows: int) -> None:
+    """Produces one generation of so many rows; once for all measures and rounds."""
+    say(f"producing {rows:,} rows")
+    stage.admin.create_changelogs([_TOPIC, _NAMES.status])
+    produce(stage.bootstrap, (_changed(row) for row in range(rows)))
 
 
-class Stage:
-    """A broker with one generation of many rows, and a server that shows it."""
+class Served:
+    """The rows that are in Kafka, and a server that shows them: inside `with`, it runs in this process."""
 
-    def __init__(self, bootstrap: str, rows: int) -> None:
-        self.rows = rows
-        self.topic = changelog_topic("g1", _TABLE)
-        self.producer = Producer(
-            {"bootstrap.servers": bootstrap, "linger.ms": 0, "queue.buffering.max.messages": 200_000, "log_level": 0}
-        )
-        admin = Admin({"bootstrap.servers": bootstrap})
-        admin.create_changelogs([self.topic, STATUS_TOPIC])
-        now = time.time() - rows / 1000
-        for number in range(rows):
-            while True:
-                try:
-                    self.producer.produce(self.topic, joined_row(number, _time(now + number / 1000)), f"0-{number}")
-                    break
-                except BufferError:
-                    self.producer.poll(0.05)
-        self.producer.flush()
+    def __init__(self, stage: Stage, rows: int) -> None:
+        self.stage, self.rows = stage, rows
         record = GenerationRecord(
             state=State.LIVE, wiring=Wiring({}, {}), tables={_TABLE: _COLUMNS}, complete_at={_TABLE: rows}
         )
         self._status = BoardStatus(sources=("users",), live="g1", generations={"g1": record}, phase=Phase.LIVE)
+        self._producer = Producer({**stage.client_config, "linger.ms": 0, "log_level": 0})
         self.announce()
-        self.producer.flush()
-        self.server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), {"bootstrap.servers": bootstrap}, "control")
+        self._producer.flush()
+        self.server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), stage.client_config, _NAMES)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self.server.run, args=(self._stopping, self._started.set))
 
-    def announce(self) -> None:
-        """Says, as an orchestrator does again and again, that someone fills the table."""
-        self.producer.produce(STATUS_TOPIC, self._status.encode(), STATUS_KEY)
-
-    def start(self) -> asyncio.AbstractEventLoop:
-        """Starts the server; gives its event loop."""
+    def __enter__(self) -> Self:
         self._thread.start()
         self._started.wait()
-        return self.server.feed.loop
+        return self
 
-    def stop(self) -> None:
-        """Stops the server."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stopping.set()
         self._thread.join()
-        self.producer.flush()
+        self._producer.flush()
+
+    def await_rows(self) -> None:
+        """Returns when the table is there."""
+        catalogue = self.server.catalogue
+        await_until(lambda: catalogue.live is not None, f"{self.rows:,} rows", PATIENCE_S, pause_s=0.01)
+
+    def announce(self) -> None:
+        """Says, as an orchestrator does again and again, that someone fills the table."""
+        self._producer.produce(_NAMES.status, self._status.encode(), STATUS_KEY)
+
+    def change(self, row: int, change: int, mark: str) -> None:
+        """Changes a row."""
+        event = _changed(row, change, mark)
+        self._producer.produce(event.topic, event.value, event.key)
+        self._producer.poll(0)
+
+    def get(self, parameters: dict[str, str], of: str = "") -> float:
+        """Asks for rows of the table, or for something else of it; returns the seconds that it took."""
+        url = f"http://127.0.0.1:{self.port}/api/tables/{_TABLE}{of}?{urlencode(parameters)}"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {KEY}"})
+        begun = time.perf_counter()
+        with urllib.request.urlopen(request) as answer:
+            answer.read()
+        return time.perf_counter() - begun
+
+    def make_mirror(self) -> float:
+        """Sorts for the first time; returns the seconds that it took."""
+        return self.get({"sort": '[["age","asc"]]', "size": "1"})
 
 
-def backfill(stage: Stage) -> list[Result]:
+def backfill(stage: Stage) -> list[Figure]:
     """From the start of the server until the table is there."""
-    process = psutil.Process()
+    rows = stage.sizes.rows
+    process, served = psutil.Process(), Served(stage, rows)
     gc.collect()
     before = process.memory_info().rss
     lags: list[float] = []
     begun, cpu = time.perf_counter(), time.process_time()
-    loop = stage.start()
-    probing = asyncio.run_coroutine_threadsafe(_probe(lags), loop)
-    while stage.server.hub.catalogue.live is None:
-        time.sleep(0.01)
-    seconds, busy = time.perf_counter() - begun, time.process_time() - cpu
-    probing.cancel()
-    gc.collect()
-    used = process.memory_info().rss - before
+    with served:
+        probing = asyncio.run_coroutine_threadsafe(_probe(lags), served.server.feed.loop)
+        served.await_rows()
+        seconds, busy = time.perf_counter() - begun, time.process_time() - cpu
+        probing.cancel()
+        gc.collect()
+        used = process.memory_info().rss - before
     return [
-        Result("backfill, start to served", stage.rows / seconds, "rows/s", 400_000, at_least=True),
-        Result("backfill, per second of processor time", stage.rows / busy, "rows/s"),
-        Result("memory, mirror off", used / stage.rows, "bytes/row", 500),
-        Result("event loop lag in backfill, p99", _percentile(lags, 99) * 1000, "ms", 10),
-        Result("event loop lag in backfill, worst", max(lags) * 1000, "ms"),
+        Figure("backfill, start to served", "rows/s", rows / seconds, target=Target(400_000, at_least=True)),
+        Figure("backfill, per second of processor time", "rows/s", rows / busy),
+        Figure("memory, mirror off", "bytes/row", used / rows, target=Target(500)),
+        Figure("event loop lag in backfill, p99", "ms", percentile(lags, 99) * 1000, target=Target(10)),
+        Figure("event loop lag in backfill, worst", "ms", max(lags) * 1000),
     ]
 
 
-def windows(stage: Stage) -> list[Result]:
+def windows(served: Served) -> list[Figure]:
     """One window in the table's own order, and windows from the mirror."""
-    table = stage.server.hub.catalogue.find(Grant("bench", Role.ADMIN), _TABLE)
+    table = served.server.catalogue.find(Grant("bench", Role.ADMIN), _TABLE)
     times = []
     for number in range(200):
         begun = time.perf_counter()
-        keys, rows = table.window(number * 4_000 % stage.rows, 300)
+        keys, rows = table.window(number * 4_000 % served.rows, 300)
         snapshot_body("g1", len(table), 0, table.wire, keys, rows)
         times.append(time.perf_counter() - begun)
-    results = [Result("window of 300 in natural order, p50", statistics.median(times) * 1000, "ms", 1)]
-    begun = time.perf_counter()
-    _get(stage, {"sort": '[["age","asc"]]', "size": "1"})
-    results.append(Result("the mirror's making", (time.perf_counter() - begun) * 1000, "ms"))
+    figures = [
+        Figure("window of 300 in natural order, p50", "ms", statistics.median(times) * 1000, target=Target(1)),
+        Figure("the mirror's making", "ms", served.make_mirror() * 1000),
+    ]
     for name, query in _QUERIES.items():
-        times = []
-        for number in range(7):
-            begun = time.perf_counter()
-            _get(stage, {"size": str(300 + number), **query})
-            times.append(time.perf_counter() - begun)
-        results += [
-            Result(f"{name}, 300 of {stage.rows:,} rows, median", statistics.median(times) * 1000, "ms", 100),
-            Result(f"{name}, the first time", times[0] * 1000, "ms"),
+        times = [served.get({"size": str(300 + number), **query}) for number in range(7)]
+        median = f"{name}, 300 of {served.rows:,} rows, median"
+        figures += [
+            Figure(median, "ms", statistics.median(times) * 1000, target=Target(100)),
+            Figure(f"{name}, the first time", "ms", times[0] * 1000),
         ]
-    return results
+    return figures
 
 
-def charts(stage: Stage) -> list[Result]:
+def charts(served: Served) -> list[Figure]:
     """Pictures of the whole table, and what a viewer of live rows notices while others keep asking for them."""
-    _get(stage, {"sort": '[["age","asc"]]', "size": "1"})  # makes the mirror
-    results = []
-    for column in _CHARTED:
-        begun = time.perf_counter()
-        _get_chart(stage, column)
-        results.append(Result(f"chart of {column}, {stage.rows:,} rows", (time.perf_counter() - begun) * 1000, "ms"))
+    served.make_mirror()
+    figures = [
+        Figure(f"chart of {column}, {served.rows:,} rows", "ms", served.get({"column": column}, "/chart") * 1000)
+        for column in _CHARTED
+    ]
     lags: list[float] = []
-    probing = asyncio.run_coroutine_threadsafe(_probe(lags), stage.server.feed.loop)
+    probing = asyncio.run_coroutine_threadsafe(_probe(lags), served.server.feed.loop)
     asked, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < _CHARTING_S:
-        _get_chart(stage, _CHARTED[0])
+    while (elapsed := time.perf_counter() - begun) < _CHARTING_S:
+        served.get({"column": _CHARTED[0]}, "/chart")
         asked += 1
-    elapsed = time.perf_counter() - begun
     probing.cancel()
+    unending = "charts asked for without a pause"
     return [
-        *results,
-        Result("charts asked for without a pause, answers", asked / elapsed, "answers/s"),
-        Result("charts asked for without a pause, event loop lag p99", _percentile(lags, 99) * 1000, "ms", 10),
+        *figures,
+        Figure(f"{unending}, answers", "answers/s", asked / elapsed),
+        Figure(f"{unending}, event loop lag p99", "ms", percentile(lags, 99) * 1000, target=Target(10)),
     ]
 
 
-def latency(stage: Stage, seconds: float) -> list[Result]:
+def latency(served: Served) -> list[Figure]:
     """From the changelog's producer to a WebSocket client, 1,000 changed rows a second."""
-    parent, child = multiprocessing.Pipe()
-    viewer = multiprocessing.get_context("spawn").Process(target=_timing_viewer, args=(stage.port, seconds, child))
-    viewer.start()
-    parent.recv()
+    seconds = served.stage.sizes.seconds
+    ready = signal_between()
+    viewer = Helper("the viewer", _timing_viewer, ready, served.port, seconds)
+    await_ready(ready, "the viewer")
     begun, number = time.perf_counter(), 0
     while (now := time.perf_counter() - begun) < seconds + 1:
-        while number < now * 1000:
-            row = number % 300
-            stage.producer.produce(stage.topic, joined_row(row, _time(0), f"|{time.time():.6f}"), f"0-{row}")
+        while number < now * _RATE:
+            served.change(number % 300, number, f"|{time.time():.6f}")
             number += 1
-        stage.producer.poll(0)
         time.sleep(0.0005)
-    found: list[float] = parent.recv()
-    viewer.join()
+    found = viewer.result(PATIENCE_S)
+    name = f"changelog to client at {_RATE:,} rows/s"
     return [
-        Result("changelog to client at 1,000 rows/s, p50", _percentile(found, 50) * 1000, "ms", 3),
-        Result("changelog to client at 1,000 rows/s, p99", _percentile(found, 99) * 1000, "ms", 20),
+        Figure(f"{name}, p50", "ms", percentile(found, 50) * 1000, target=Target(3)),
+        Figure(f"{name}, p99", "ms", percentile(found, 99) * 1000, target=Target(20)),
     ]
 
 
-def fan_out(stage: Stage, viewers: int, seconds: float) -> list[Result]:
+def fan_out(served: Served) -> list[Figure]:
     """Many viewers of one window that changes 20 times a second."""
-    parent, child = multiprocessing.Pipe()
-    crowd = multiprocessing.get_context("spawn").Process(target=_crowd, args=(stage.port, viewers, seconds, child))
-    crowd.start()
-    parent.recv()
-    process = psutil.Process()
-    stopping = threading.Event()
+    seconds = served.stage.sizes.seconds
+    ready, counting = signal_between(), signal_between()
+    crowd = Helper("the crowd", _crowd, ready, counting, served.port, seconds)
+    await_ready(ready, "the crowd", PATIENCE_S)
 
-    def tick() -> None:
-        number = 0
-        while not stopping.wait(0.05):
-            number += 1
-            for row in range(10):
-                stage.producer.produce(stage.topic, joined_row(row, _time(0), f"|{number}"), f"0-{row}")
-            stage.producer.poll(0)
+    def change(number: int) -> None:
+        for row in range(10):
+            served.change(row, number, f"|{number}")
 
-    ticking = threading.Thread(target=tick)
-    ticking.start()
-    parent.send("count")
-    before, begun = process.cpu_times(), time.perf_counter()
-    received: int = parent.recv()
-    after, elapsed = process.cpu_times(), time.perf_counter() - begun
-    stopping.set()
-    ticking.join()
-    crowd.join()
-    busy = (after.user + after.system - before.user - before.system) / elapsed
+    with repeating(0.05, change):
+        counting.set()
+        busy = cores([psutil.Process()], seconds)
+        received = crowd.result(PATIENCE_S)
+    name = f"{_VIEWERS:,} viewers of one window"
     return [
-        Result(f"{viewers:,} viewers of one window, server and producer", busy, "cores", 0.5),
-        Result(f"{viewers:,} viewers of one window, frames each", received / viewers / seconds, "frames/s"),
+        Figure(f"{name}, server and producer", "cores", busy, target=Target(0.5)),
+        Figure(f"{name}, frames each", "frames/s", received / _VIEWERS / seconds),
     ]
 
 
@@ -264,20 +261,6 @@ async def _probe(lags: list[float]) -> None:
         begun = time.perf_counter()
         await asyncio.sleep(0.001)
         lags.append(time.perf_counter() - begun - 0.001)
-
-
-def _get_chart(stage: Stage, column: str) -> Any:
-    return _get(stage, {"column": column}, "/chart")
-
-
-def _get(stage: Stage, parameters: dict[str, str], of: str = "") -> Any:
-    url = f"http://127.0.0.1:{stage.port}/api/tables/{_TABLE}{of}?{urlencode(parameters)}"
-    with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {KEY}"})) as answer:
-        return answer.read()
-
-
-def _percentile(values: Sequence[float], percent: int) -> float:
-    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
 async def _subscribed(port: int, stack: AsyncExitStack) -> ClientConnection:
@@ -290,87 +273,73 @@ async def _subscribed(port: int, stack: AsyncExitStack) -> ClientConnection:
     return socket
 
 
-def _timing_viewer(port: int, seconds: float, pipe: Connection) -> None:
+def _timing_viewer(ready: Signal, port: int, seconds: float) -> list[float]:
     async def view() -> list[float]:
         async with AsyncExitStack() as stack:
             socket = await _subscribed(port, stack)
-            pipe.send("ready")
-            found, end = [], time.time() + seconds
-            while time.time() < end:
+            ready.set()
+            found, begun = [], time.time()
+            while time.time() < begun + seconds:
                 frame = json.loads(await socket.recv())
                 now = time.time()
                 rows = frame["rows"] if frame["ev"] == "snapshot" else [row for _, _, row in frame.get("rows", ())]
-                found += [now - float(row[1].partition("|")[2]) for row in rows if "|" in row[1]]
+                sent = [float(row[1].partition("|")[2] or 0) for row in rows]
+                found += [now - at for at in sent if at >= begun]
             return found
 
-    pipe.send(asyncio.run(view()))
+    return asyncio.run(view())
 
 
-def _crowd(port: int, viewers: int, seconds: float, pipe: Connection) -> None:
+def _crowd(ready: Signal, counting: Signal, port: int, seconds: float) -> int:
+    """How many frames all viewers got in that time."""
+    received = 0
+
+    async def read(socket: ClientConnection) -> None:
+        nonlocal received
+        async for _ in socket:
+            received += 1
+
     async def view() -> int:
-        received = 0
-
-        async def read(socket: ClientConnection) -> None:
-            nonlocal received
-            async for _ in socket:
-                received += 1
-
         async with AsyncExitStack() as stack:
-            sockets = [await _subscribed(port, stack) for _ in range(viewers)]
+            sockets = [await _subscribed(port, stack) for _ in range(_VIEWERS)]
             reading = [asyncio.create_task(read(socket)) for socket in sockets]
-            pipe.send("ready")
-            await asyncio.to_thread(pipe.recv)
+            ready.set()
+            await asyncio.to_thread(counting.wait)
             before = received
             await asyncio.sleep(seconds)
-            pipe.send(received - before)
+            counted = received - before
             for task in reading:
                 task.cancel()
-        return received
+            return counted
 
-    asyncio.run(view())
-
-
-def main() -> int:
-    """Runs all measures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--viewers", type=int, default=1_000)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    names = ("backfill", "windows", "charts", "latency", "fan_out")
-    parser.add_argument("--only", nargs="+", choices=names, help="these measures; those before stay as they were kept")
-    parser.add_argument("--output", type=Path, default=_HERE / "serving.json", metavar="FILE")
-    options = parser.parse_args()
-    about = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(sys.argv),
-        "machine": machine(),
-        "sizes": {"rows": options.rows, "viewers": options.viewers, "seconds": options.seconds},
-    }
-    measured: dict[str, list[Result]] = {}
-    with tempfile.TemporaryDirectory() as directory, Broker(Path(directory)) as broker:
-        stage = Stage(broker.bootstrap_servers, options.rows)
-        steps: dict[str, Callable[[], list[Result]]] = {
-            "windows": lambda: windows(stage),
-            "charts": lambda: charts(stage),
-            "latency": lambda: latency(stage, options.seconds),
-            "fan_out": lambda: fan_out(stage, options.viewers, options.seconds),
-        }
-        # In any case: it starts the server.
-        filled = backfill(stage)
-        try:
-            if not options.only or "backfill" in options.only:
-                measured["backfill"] = filled
-            for name in options.only or steps:
-                if name in steps:
-                    measured[name] = steps[name]()
-        finally:
-            stage.stop()
-            kept = {name: {**about, "results": list(map(as_json, results))} for name, results in measured.items()}
-            keep(options.output, kept)
-    show([result for results in measured.values() for result in results], "liveboard server")
-    print(f"kept in {options.output}")
-    return 0
+    return asyncio.run(view())
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _alone(function: Callable[..., list[Figure]], *arguments: Callable[[Served], list[Figure]]) -> Measure:
+    """The function in a fresh process, over rows that are there."""
+
+    def measure(stage: Stage) -> list[Figure]:
+        fill(stage, stage.sizes.rows)
+        return in_process("the server's process", 2 * PATIENCE_S, function, stage, *arguments)
+
+    return measure
+
+
+def _shown(stage: Stage, measure: Callable[[Served], list[Figure]]) -> list[Figure]:
+    with Served(stage, stage.sizes.rows) as served:
+        served.await_rows()
+        return measure(served)
+
+
+SUITE = Suite(
+    title="the server of liveboard",
+    file="serving.json",
+    measures={
+        "backfill": _alone(backfill),
+        "windows": _alone(_shown, windows),
+        "charts": _alone(_shown, charts),
+        "latency": _alone(_shown, latency),
+        "fan_out": _alone(_shown, fan_out),
+    },
+    seconds=10,
+)

@@ -1,191 +1,144 @@
-"""Where the measures play: a broker, Spark sessions, and boards at work on them."""
+"""What every measure gets to run: a broker, a directory and the sizes; and what a suite of measures is."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import arrivals
 import psutil
-from processes import in_process
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from report import Figure
 
-from liveboard.config import Board, SparkSettings, default_board
-from liveboard.contract.names import generation_id
-from liveboard.contract.tables import table_columns
-from liveboard.errors import LiveboardError
-from liveboard.kafka.admin import Admin, total
-from liveboard.pipeline import session
-from liveboard.pipeline.generation import Generation, one_line
-from liveboard.pipeline.queries import Plan, prepare
+from liveboard.kafka.admin import Admin
 
 PATIENCE_S = 300.0
-INTERVAL = "5 minutes"
-_POLL_S = 0.02
-
-# Plain dicts: a board goes to other processes.
-WHOLE = Board(sources=dict(default_board().sources), joins=dict(default_board().joins))
-LEFT = replace(WHOLE, joins={"final_ui": WHOLE.joins["final_ui"]})
-INNER = replace(WHOLE, joins={"final_ui": replace(WHOLE.joins["final_ui"], how="inner")})
-ASOF = replace(WHOLE, joins={"user_account": WHOLE.joins["user_account"]})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """How much is measured, and how long."""
 
+    seconds: int = 30
+    """How long an even load lasts, unless a field below says so."""
+    warm_up_s: int = 15
+    rest_s: int = 20
     users: int = 100_000
     accounts: int = 1_000_000
     latency_users: int = 10_000
-    latency_s: int = 120
-    latency_warm_up_s: int = 15
-    latency_checkpoint_s: int = 120
+    checkpoint_s: int = 120
     follow_warm_up: int = 200_000
-    hot_rows: int = 50_000
-    hot_events: int = 10_000
-    hot_events_unsalted: int = 200
-    hot_patience_s: int = 60
-    idle_s: int = 20
+    keys: tuple[int, ...] = (1, 3, 300, 100_000)
+    keys_records: int = 300_000
+    keys_short: int = 1_000
+    keys_s: int = 5
     swaps: int = 5
+    rows: int = 1_000_000
+    """Of the table that the server alone is measured with."""
+    page_rows: int = 100_000
+    warm_builds: int = 2
+    long_s: int = 330
+    """Longer than the time between two checkpoints of liveboard."""
+    viewers: tuple[int, ...] = (1, 100, 1_000)
+    crowd_s: int = 15
+    histories: tuple[int, ...] = (10_000, 100_000, 1_000_000, 5_000_000)
+    per_key: tuple[int, ...] = (1, 100, 10_000)
+    growth_s: int = 10
+    first_s: int = 60
 
 
 QUICK = Sizes(
+    seconds=6,
+    warm_up_s=2,
+    rest_s=2,
     users=1_000,
     accounts=10_000,
-    latency_users=100,
-    latency_s=12,
-    latency_warm_up_s=2,
-    latency_checkpoint_s=5,
+    latency_users=1_000,
+    checkpoint_s=5,
     follow_warm_up=1_000,
-    hot_rows=2_000,
-    hot_events=1_000,
-    hot_events_unsalted=50,
-    hot_patience_s=30,
-    idle_s=2,
+    keys=(1, 3, 30, 300),
+    keys_records=900,
+    keys_short=30,
+    keys_s=1,
     swaps=1,
+    rows=20_000,
+    page_rows=2_000,
+    warm_builds=1,
+    long_s=6,
+    viewers=(20,),
+    crowd_s=4,
+    histories=(20_000,),
+    per_key=(100,),
+    growth_s=3,
+    first_s=10,
 )
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The broker that all measures share, and a directory for what they leave."""
+    """The broker that all measures of a suite share, and a directory for what they leave."""
 
     bootstrap: str
+    broker_pid: int
     directory: Path
     sizes: Sizes
 
+    @property
+    def client_config(self) -> dict[str, str]:
+        """How to reach the broker."""
+        return {"bootstrap.servers": self.bootstrap}
 
-@contextmanager
-def sparking(stage: Stage, java_options: str = "") -> Iterator[SparkSession]:
-    """A Spark session of this process."""
-    directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
-    conf = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
-    spark = session.create(SparkSettings(conf=conf), directory)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    @property
+    def admin(self) -> Admin:
+        """What creates and deletes topics."""
+        return Admin(self.client_config)
 
-
-class Run:
-    """A board at work: from its topics' beginning to changelogs of its own."""
-
-    def __init__(self, stage: Stage, spark: SparkSession, board: Board) -> None:
-        self._stage = stage
-        self._spark = spark
-        self._admin = Admin({"bootstrap.servers": stage.bootstrap})
-        topics = self._admin.require(source.topic for source in board.sources.values())
-        self.plan = Plan(
-            generation_id(time.time_ns()),
-            board,
-            self._admin.offsets(topics, "earliest"),
-            {"bootstrap.servers": stage.bootstrap},
-        )
-        self._changelogs = [self.plan.changelog(table) for table in table_columns(board)]
-        self._admin.create_changelogs(self._changelogs)
-        self.checkpoint = stage.directory / self.plan.generation
-        self.checkpoint.mkdir()
-
-    def build_join(self) -> None:
-        """Builds the joined tables from the history, alone."""
-        query = prepare(self._spark, self.plan, self.checkpoint, "join", {"availableNow": True}).start()
-        if not query.awaitTermination(int(PATIENCE_S)):
-            query.stop()
-            raise LiveboardError(f"gave up after {PATIENCE_S:.0f} s of waiting for the join to be built")
-
-    @contextmanager
-    def following_join(self) -> Iterator[StreamingQuery]:
-        """The joins alone in Real-Time Mode."""
-        query = prepare(self._spark, self.plan, self.checkpoint, "join", {"realTime": INTERVAL}).start()
-        try:
-            yield query
-        finally:
-            query.stop()
-
-    def build(self, interval: str = INTERVAL) -> Generation:
-        """Builds all tables from the history; the generation can then follow."""
-        generation = Generation(self._spark, lambda: self.plan, self.checkpoint, interval)
-        deadline = time.monotonic() + PATIENCE_S
-        generation.build()
-        while not generation.is_built():
-            if time.monotonic() > deadline:
-                generation.stop()
-                raise LiveboardError(f"gave up after {PATIENCE_S:.0f} s of waiting for the board to be built")
-            time.sleep(_POLL_S)
-        return generation
-
-    def end(self, table: str) -> int:
-        """The end offset of the table's changelog."""
-        return total(self._admin.offsets({self.plan.changelog(table): 1}, "latest"))
-
-    def await_end(self, table: str, end: int, timeout_s: float, query: StreamingQuery) -> tuple[int, int]:
-        """The changelog's end offset, as soon as it is `end` or else at the timeout, and the time then."""
-        deadline = time.monotonic() + timeout_s
-        while (found := self.end(table)) < end and time.monotonic() < deadline:
-            check_alive(query)
-            time.sleep(_POLL_S)
-        return found, time.time_ns()
-
-    def expect_rows(self, rows: Mapping[str, int], since: Mapping[str, int] | None = None) -> None:
-        """Refuses to go on unless each changelog has exactly that many different rows."""
-        for table, expected in rows.items():
-            first, end = (since or {}).get(table, 0), self.end(table)
-            topic = self.plan.changelog(table)
-            found = 0
-            if end > first:
-                counting = (arrivals.distinct_keys, self._stage.bootstrap, topic, first, end, PATIENCE_S)
-                found = in_process(f"a count of {table}", PATIENCE_S, *counting)
-            if found != expected:
-                raise LiveboardError(f"{table}: expected {expected} rows, found {found} in {end - first} records")
-
-    def close(self) -> None:
-        """Deletes the changelogs and the checkpoint."""
-        self._admin.delete(self._changelogs)
-        shutil.rmtree(self.checkpoint)
+    def new_topics(self) -> tuple[str, str]:
+        """New, empty topics for users and accounts."""
+        number = time.time_ns()
+        topics = f"users-{number}", f"accounts-{number}"
+        self.admin.create(topics)
+        return topics
 
 
-def fresh_topics(stage: Stage, board: Board) -> Board:
-    """The same board on new, empty topics."""
-    suffix = time.time_ns()
-    sources = {name: replace(s, topic=f"{s.topic}-{suffix}") for name, s in board.sources.items()}
-    Admin({"bootstrap.servers": stage.bootstrap}).create(source.topic for source in sources.values())
-    return replace(board, sources=sources)
+Extra = dict[str, Any]
+"""What is kept of a run beside its figures."""
+Measure = Callable[[Stage], list[Figure] | tuple[list[Figure], Extra]]
 
 
-def check_alive(query: StreamingQuery) -> None:
-    """Raises when the query has ended."""
-    if not query.isActive:
-        error = query.exception()
-        raise LiveboardError(f"the query has ended: {one_line(error) if error else 'without an error'}")
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Measures that are made on one stage and kept in one file."""
+
+    title: str
+    file: str
+    measures: Mapping[str, Measure]
+    seconds: int
+    """How long an even load lasts."""
+    rounds: int = 1
+    once: tuple[str, ...] = ()
+    """What is measured in one round only."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of what is measured beside liveboard."""
+    draw: Callable[[Path], None] | None = None
+    """Makes plots of the kept figures."""
 
 
-def driver_processes() -> list[psutil.Process]:
-    """This process and its Java: the whole driver."""
-    here = psutil.Process()
-    return [here, *(child for child in here.children() if child.name() == "java")]
+def cpu_s(processes: Iterable[psutil.Process]) -> float:
+    """The processor time that they have used so far."""
+    times = [process.cpu_times() for process in processes]
+    return sum(each.user + each.system for each in times)
+
+
+def cores(processes: Iterable[psutil.Process], seconds: float) -> float:
+    """How many cores they use over the next seconds."""
+    listed = list(processes)
+    before, began = cpu_s(listed), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_s(listed) - before) / (time.monotonic() - began)
+
+
+def memory_gb(processes: Iterable[psutil.Process]) -> float:
+    """Their memory; what several share is counted once (PSS)."""
+    return sum(process.memory_full_info().pss for process in processes) / 1e9

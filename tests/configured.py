@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from liveboard.config import ConfigError, Settings, load
-from liveboard.config_env import variable
+from liveboard.config.environment import variable
 
 Raw = dict[str, Any]
 

@@ -1,12 +1,15 @@
-"""One broker and one Spark for all tests that need them."""
+"""One broker and one Spark for all tests of a worker that need them, and which worker runs which tests."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import spreading
+from harness import QUICK_JAVA
 from hypothesis import HealthCheck, Phase, settings
 from pyspark.sql import SparkSession
 from secured import SecuredBroker
@@ -25,6 +28,20 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile("liveboard")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where there are workers, they begin with the longest tests."""
+    if hasattr(config, "workerinput"):
+        spreading.longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spreading.Spreading:
+    """Called by pytest-xdist, when it is asked for workers."""
+    # It would begin with the files that have the most tests, which are the quickest.
+    config.option.loadscopereorder = False
+    return spreading.Spreading(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +63,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark session."""
-    running = session.create(SparkSettings(), tmp_path_factory.mktemp("spark"))
+    running = session.create(SparkSettings(conf=QUICK_JAVA), tmp_path_factory.mktemp("spark"))
     yield running
     session.end(running)
 

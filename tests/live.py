@@ -20,7 +20,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from liveboard.config import Secret, ServerSettings
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic, generation_id
+from liveboard.contract.board import Wiring
+from liveboard.contract.names import Names, generation_id
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import (
     STATUS_KEY,
@@ -28,13 +29,14 @@ from liveboard.contract.status import (
     GenerationRecord,
     Phase,
     State,
-    Wiring,
 )
 from liveboard.kafka.admin import Admin
-from liveboard.serving.hub import Limits
+from liveboard.serving.limits import Limits
 from liveboard.serving.server import LiveServer
 
-PATIENCE_S = 60.0
+NAMES = Names()
+
+PATIENCE_S = 120.0
 KEY = "the test's own key"
 USERS = (Column("userId", "string"), Column("age", "bigint"), TS)
 # Generations of other tests are below.
@@ -65,21 +67,28 @@ class Board:
 
     def forget(self) -> None:
         """As if no orchestrator had ever run here."""
-        self._admin.delete([STATUS_TOPIC, CONTROL_CHANGELOG])
+        self._admin.delete([NAMES.status, NAMES.verdicts])
 
-    def build(self, tables: Mapping[str, tuple[Column, ...]] | None = None) -> str:
+    def build(
+        self,
+        tables: Mapping[str, tuple[Column, ...]] | None = None,
+        wiring: Wiring | None = None,
+        fingerprint: Mapping[str, Any] | None = None,
+    ) -> str:
         """A new generation in state building."""
         name = generation_id(next(_numbers))
         tables = tables or {"users_ui": USERS}
-        self._admin.create_changelogs([changelog_topic(name, table) for table in tables])
-        self._admin.create_changelogs([STATUS_TOPIC])
-        wiring = Wiring({"users": f"users-{name}"}, {"final_ui": "left"})
-        self.generations[name] = GenerationRecord(state=State.BUILDING, wiring=wiring, tables=tables)
+        self._admin.create_changelogs([NAMES.changelog(name, table) for table in tables])
+        self._admin.create_changelogs([NAMES.status])
+        wiring = wiring or Wiring({"users": f"users-{name}"}, {"final_ui": "left"})
+        self.generations[name] = GenerationRecord(
+            state=State.BUILDING, wiring=wiring, tables=tables, fingerprint=fingerprint or {}
+        )
         return name
 
     def write(self, generation: str, rows: Rows, table: str = "users_ui") -> None:
         """Rows of a table, None for a removal; Kafka has them afterwards."""
-        self.write_topic(changelog_topic(generation, table), rows)
+        self.write_topic(NAMES.changelog(generation, table), rows)
 
     def write_topic(self, topic: str, rows: Rows) -> None:
         """Rows of any changelog."""
@@ -92,8 +101,8 @@ class Board:
     def ends(self, generation: str) -> dict[str, int]:
         """Where the changelogs of a generation end."""
         tables = self.generations[generation].tables
-        found = self._admin.offsets({changelog_topic(generation, table): 1 for table in tables}, "latest")
-        return {table: found[changelog_topic(generation, table)]["0"] for table in tables}
+        found = self._admin.offsets({NAMES.changelog(generation, table): 1 for table in tables}, "latest")
+        return {table: found[NAMES.changelog(generation, table)]["0"] for table in tables}
 
     def switch(self, generation: str, ahead: int = 0) -> None:
         """Makes a generation the live one, the one before a retiring one; `ahead` records are still to be written."""
@@ -103,6 +112,10 @@ class Board:
         self._set(generation, state=State.LIVE, complete_at=ends)
         self.live = generation
         self.announce()
+
+    def written(self, generation: str) -> None:
+        """Lets readers show a generation that is being built."""
+        self._set(generation, complete_at=self.ends(generation))
 
     def close(self, generation: str) -> None:
         """Takes a generation out of the board."""
@@ -119,7 +132,7 @@ class Board:
             **changes,
         }
         timestamp = int(1000 * (time.time() - seconds_ago))
-        self._producer.produce(STATUS_TOPIC, BoardStatus(**fields).encode(), STATUS_KEY, timestamp=timestamp)
+        self._producer.produce(NAMES.status, BoardStatus(**fields).encode(), STATUS_KEY, timestamp=timestamp)
         assert self._producer.flush(PATIENCE_S) == 0
 
     def _set(self, generation: str, **changes: Any) -> None:
@@ -197,6 +210,7 @@ class Client:
             self.rows[id] = list(zip(frame["keys"], frame["rows"], strict=True))
             return
         rows = self.rows[id]
+        rows[:0] = [("", [])] * frame["insert"]
         for index, key, row in frame["rows"]:
             if index < len(rows):
                 rows[index] = (key, row)
@@ -214,7 +228,7 @@ class Running:
         self, bootstrap: str, limits: Limits | None = None, storage: Path | None = None, **options: Any
     ) -> None:
         settings = ServerSettings(**{"port": 0, "psk": Secret(KEY), **options})
-        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, "liveboard-control", limits, storage)
+        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, NAMES, limits, storage)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()
@@ -230,7 +244,7 @@ class Running:
 
     def bound(self, generation: str) -> None:
         """Waits until names mean the generation."""
-        wait(lambda: self.server.hub.catalogue.live == generation)
+        wait(lambda: self.server.catalogue.live == generation)
 
     @contextmanager
     def client(self, **options: Any) -> Iterator[Client]:

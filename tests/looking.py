@@ -11,6 +11,7 @@ from liveboard.contract.schema import REJECT_COLUMNS, TS, Column
 
 USERS = (Column("userId", "string"), Column("name", "string"), Column("age", "bigint"), TS)
 TABLES = {"users_ui": USERS, "final_ui": (*USERS[:3], Column("balance", "double"), TS), "rejects_ui": REJECT_COLUMNS}
+DESCRIBED = {"sources": {"users": {"table": "users_ui"}}, "joins": {}}
 COUNT = 1_000
 # From now on the page remembers in window.fewest how few rows the emptiest of its grids has ever shown.
 COUNT_FEWEST_ROWS = """() => {
@@ -37,7 +38,7 @@ def user(number: int, age: int | None = None) -> list[Any]:
 
 def fill(board: Board, count: int = COUNT) -> str:
     """A new generation, with its rows, that is live from now on."""
-    generation = board.build(TABLES)
+    generation = board.build(TABLES, fingerprint=DESCRIBED)
     board.write(generation, {f"0-{n}": user(n) for n in range(count)})
     joined = {f"0-{n}": [*user(n)[:3], n / 4, stamp(n)] for n in range(count)}
     board.write(generation, joined, "final_ui")
@@ -64,5 +65,17 @@ def expect_first(grid: Locator, column: str, texts: list[str]) -> None:
 
 
 def expect_range(grid: Locator, first: int, last: int, total: int) -> None:
-    """Waits until the pager says which rows there are."""
+    """Waits until the pager says which rows there are, counted from 1."""
     expect(grid.locator(".range")).to_have_text(f"rows {first:,}\N{EN DASH}{last:,} of {total:,}")
+
+
+def expect_end(grid: Locator) -> None:
+    """Waits until the grid has been scrolled to its very end."""
+    scrolled = """(view) => view.scrollTop > 0 && view.scrollTop + view.clientHeight >= view.scrollHeight - 1"""
+    view = grid.locator(".ag-grid-viewport")
+    expect(view).to_be_visible()
+    for _ in range(400):
+        if view.evaluate(scrolled):
+            return
+        view.page.wait_for_timeout(50)
+    raise AssertionError("expected the grid at its end")

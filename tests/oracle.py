@@ -1,22 +1,26 @@
 """What every table must contain, worked out in plain Python from the content of the topics alone.
 
-Written from behaviour B1 to B11, not from the pipeline: slow, obvious, and without Spark.
+Written from behaviour B1 to B11 and B37 to B39, not from the pipeline: slow, obvious, and without Spark.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, localcontext
 from typing import Any
 
-from liveboard.config import Board, Source
+from liveboard.contract.board import Board, Source
+from liveboard.contract.schema import Column
 
 Row = tuple[Any, ...]
 Table = dict[str, Row]
+_NUMBER = r"-?\d+(\.\d+)?([eE][+-]?\d+)?"
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Record:
     offset: int
     timestamp_ms: int
     value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def position(self) -> str:
@@ -43,36 +49,93 @@ class Record:
         return (self.timestamp_ms, self.partition, self.offset)
 
 
+Reader = Callable[[Source, Record], dict[str, Any]]
+"""Makes a row of a record, or raises Refused."""
+
+
 class Refused(Exception):
     """The record does not fit its source: `field: expected what`."""
 
 
-def tables(board: Board, records: Iterable[Record]) -> dict[str, Table]:
-    """All tables of the board: table name to row key to row."""
-    rows: dict[str, list[tuple[Record, dict[str, Any]]]] = {name: [] for name in board.sources}
+@dataclass(frozen=True)
+class Found:
+    """A record that could be read: its row, or None where it removes the row of its key."""
+
+    record: Record
+    row: dict[str, Any] | None
+    key: tuple[Any, ...] | None = None
+    """Of a table by key."""
+
+    @property
+    def name(self) -> str:
+        """What the row is called by."""
+        return self.record.position if self.key is None else "=" + ",".join(map(_json, self.key))
+
+
+def tables(board: Board, records: Iterable[Record], read_avro: Reader | None = None) -> dict[str, Table]:
+    """All tables of the board: table name to row key to row; `read_avro` reads the records of sources in Avro."""
+    rows: dict[str, list[Found]] = {name: [] for name in board.sources}
     result: dict[str, Table] = {source.table: {} for source in board.sources.values()}
     rejects: Table = {}
     by_topic = {source.topic: source for source in board.sources.values()}
     for record in records:
         source = by_topic[record.topic]
-        if record.value is None:
+        if record.value is None and not _is_by_key(source):
             continue
         try:
-            row = read(source, record.value)
+            reader = read_avro if read_avro and source.format == "avro" else read
+            found = _keyed(source, record, reader) if _is_by_key(source) else Found(record, reader(source, record))
         except Refused as refused:
-            shown = record.value.decode("utf-8", "replace")[:65_536]
+            shown = None if record.value is None else record.value.decode("utf-8", "replace")[:65_536]
+            if record.value is not None and source.format == "avro":
+                shown = base64.b64encode(record.value[:49_152]).decode()
             key = f"{record.topic}-{record.position}"
             rejects[key] = (record.topic, record.partition, record.offset, str(refused), shown, record.ts)
             continue
-        rows[source.name].append((record, row))
-        result[source.table][record.position] = (*row.values(), record.ts)
+        rows[source.name].append(found)
+    for name, source in board.sources.items():
+        shown_rows = _current(rows[name]) if _is_by_key(source) else rows[name]
+        result[source.table] = {found.name: (*found.row.values(), found.record.ts) for found in shown_rows if found.row}
     for name, join in board.joins.items():
-        result[name] = _JOINS[join.how](board, join, rows[join.left], rows[join.right])
+        result[name] = _join(board, join, rows[join.left], rows[join.right])
     return {**result, "rejects_ui": rejects}
 
 
-def read(source: Source, value: bytes) -> dict[str, Any]:
+class Number(float):
+    """A JSON number with a point or an exponent, and how it was written."""
+
+    def __new__(cls, text: str) -> Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+
+class WrongWay(ValueError):
+    """Something on the way to a value is no object or no array: `place: expected what`."""
+
+
+def read(source: Source, record: Record) -> dict[str, Any]:
     """The typed row, or Refused."""
+    return _columns(source, record, _document(source, record.value or b""))
+
+
+def _columns(source: Source, record: Record, document: dict[str, Any]) -> dict[str, Any]:
+    row = {}
+    # What is in the value is asked for first.
+    for column in sorted(source.columns, key=lambda column: bool(column.origin)):
+        try:
+            row[column.name] = of_kafka(record, column) if column.origin else _at_path(document, column)
+        except ValueError as error:
+            if source.on_error == "reject" or column.name in source.key:
+                expected = str(error) if isinstance(error, WrongWay) else f"{column.place}: expected {column.type}"
+                raise Refused(expected) from None
+            row[column.name] = None
+    return {column.name: row[column.name] for column in source.columns}
+
+
+def _document(source: Source, value: bytes) -> dict[str, Any]:
     if len(value) > source.max_value_bytes:
         raise Refused(f"value: expected at most {source.max_value_bytes} bytes")
     try:
@@ -80,26 +143,64 @@ def read(source: Source, value: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise Refused("value: expected UTF-8 text") from None
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_float=Number)
     except (ValueError, RecursionError):
         raise Refused("value: expected a JSON object") from None
     if not isinstance(document, dict):
         raise Refused("value: expected a JSON object")
-    row = {}
-    for column in source.columns:
-        found = document.get(column.name)
-        try:
-            row[column.name] = None if found is None else _typed(found, column.type)
-        except ValueError:
-            if source.on_error == "reject":
-                raise Refused(f"{column.name}: expected {column.type}") from None
-            row[column.name] = None
-    return row
+    return document
 
 
-def _typed(found: Any, type_: str) -> Any:
+def _at_path(document: Any, column: Column) -> Any:
+    """What is at the end of the column's path; null where there is nothing, or null on the way."""
+    found, way = document, ""
+    for step in column.steps:
+        if isinstance(step, int):
+            if not isinstance(found, list):
+                raise WrongWay(f"{way}: expected an array")
+            found, way = found[step] if step < len(found) else None, f"{way}[{step}]"
+        else:
+            if not isinstance(found, dict):
+                raise WrongWay(f"{way}: expected an object")
+            found, way = found.get(step), f"{way}.{step}" if way else step
+        if found is None:
+            return None
+    return typed(found, column)
+
+
+def of_kafka(record: Record, column: Column) -> Any:
+    """What is not in the value."""
+    match column.origin:
+        case "partition":
+            return record.partition
+        case "offset":
+            return record.offset
+        case "timestamp":
+            return record.ts
+        case "key":
+            found = record.key
+        case header:
+            found = dict(record.headers).get(header.removeprefix("headers."))
+    if found is None:
+        return None
+    if column.type == "binary":
+        return base64.b64encode(found).decode()
+    try:
+        text = found.decode()
+    except UnicodeDecodeError:
+        place = f"{column.place}: expected UTF-8 text"
+        raise WrongWay(place) from None
+    if column.type.startswith(("string", "date", "timestamp", "decimal")):
+        return typed(text, column)
+    value = json.loads(text, parse_float=Number)
+    return None if value is None else typed(value, column)
+
+
+def typed(found: Any, column: Column) -> Any:
+    """The column's value of what came; a ValueError where it is wrong."""
     integer = isinstance(found, int) and not isinstance(found, bool)
-    match type_:
+    numeric = str(found) if integer else found.text if isinstance(found, Number) else found
+    match column.type.partition("(")[0]:
         case "string":
             if isinstance(found, str):
                 return found.encode("utf-8", "replace").decode()
@@ -107,7 +208,7 @@ def _typed(found: Any, type_: str) -> Any:
             if isinstance(found, bool):
                 return found
         case "int" | "bigint":
-            bits = 31 if type_ == "int" else 63
+            bits = 31 if column.type == "int" else 63
             if integer and -(2**bits) <= found < 2**bits:
                 return found
         case "double":
@@ -118,6 +219,19 @@ def _typed(found: Any, type_: str) -> Any:
                     number = math.inf
                 if math.isfinite(number):
                     return number
+        case "decimal":
+            precision, scale = map(int, column.type[8:-1].split(","))
+            if isinstance(numeric, str) and re.fullmatch(_NUMBER, numeric, re.ASCII):
+                exactly = Decimal(numeric)
+                with localcontext(prec=1000):
+                    exact = exactly.quantize(Decimal(1).scaleb(-scale))
+                if exact == exactly and abs(exactly) < Decimal(10) ** (precision - scale):
+                    return f"{exact:f}" if exact else f"{abs(exact):f}"
+        case "json":
+            return _compact(found)
+        case "binary":
+            if isinstance(found, str):
+                return base64.b64encode(base64.b64decode(found, validate=True)).decode()
         case "date":
             if isinstance(found, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", found, re.ASCII):
                 return date.fromisoformat(found).isoformat()
@@ -129,53 +243,164 @@ def _typed(found: Any, type_: str) -> Any:
                 moment = datetime.fromisoformat(padded)
                 moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
                 return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            if column.unit and isinstance(numeric, str) and re.fullmatch(_NUMBER, numeric, re.ASCII):
+                units = {"s": 1_000_000, "ms": 1_000, "us": 1}
+                microseconds = math.floor(Decimal(numeric) * units[column.unit])
+                try:
+                    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+                except OverflowError:
+                    raise ValueError(found) from None
+                return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
     raise ValueError(found)
 
 
-def _left(board: Board, join: Any, lefts: list[Any], rights: list[Any]) -> Table:
-    result = {}
-    by_key = _by_key(rights, join.on)
-    for record, row in lefts:
-        matches = by_key.get(row[join.on], [])
-        result[record.position] = _joined(board, join, record, row, max(matches, key=_order, default=None))
+def _compact(found: Any) -> str:
+    """The document's text: without blanks, names in the order of the alphabet, numbers without needless zeros."""
+    if isinstance(found, dict):
+        return "{" + ",".join(f"{_compact(name)}:{_compact(found[name])}" for name in sorted(found)) + "}"
+    if isinstance(found, list):
+        return "[" + ",".join(map(_compact, found)) + "]"
+    if isinstance(found, float) and not math.isfinite(found):
+        return '"NaN"' if math.isnan(found) else '"Infinity"' if found > 0 else '"-Infinity"'
+    if isinstance(found, Number):
+        with_exponent = "e" in found.text.lower()
+        return repr(float(found)) if with_exponent else f"{Decimal(found.text).normalize():f}"
+    if isinstance(found, str):
+        found = found.encode("utf-8", "replace").decode()
+    return re.sub(
+        r"\\u[0-9a-f]{4}", lambda escape: f"\\u{escape[0][2:].upper()}", json.dumps(found, ensure_ascii=False)
+    )
+
+
+def _is_by_key(source: Source) -> bool:
+    return source.mode == "upsert" or source.format == "debezium"
+
+
+def _keyed(source: Source, record: Record, reader: Reader) -> Found:
+    """A record of a table by key."""
+    if record.value is None:
+        return Found(record, None, _removed_key(source, record))
+    if source.format == "debezium":
+        change = _document(source, record.value)
+        if isinstance(change.get("payload"), dict):
+            change = change["payload"]
+        if change.get("op") == "d":
+            return Found(record, None, _key_in(source, change.get("before")) or _removed_key(source, record))
+        if change.get("op") not in ("c", "r", "u"):
+            raise Refused("op: expected c, r, u or d")
+        if not isinstance(change.get("after"), dict):
+            raise Refused(f"after: expected an object, since op is {change['op']}")
+        row = _columns(source, record, change["after"])
+    else:
+        row = reader(source, record)
+    for column in _key_columns(source):
+        if row[column.name] is None:
+            raise Refused(f"{column.place}: expected a value, since it is the key")
+    return Found(record, row, tuple(row[name] for name in source.key))
+
+
+def _key_columns(source: Source) -> list[Column]:
+    columns = {column.name: column for column in source.columns}
+    return [columns[name] for name in source.key]
+
+
+def _key_in(source: Source, document: Any) -> tuple[Any, ...] | None:
+    """The key in a document that has its columns, by path or by name; None where it is not there."""
+    key: list[Any] = []
+    for column in _key_columns(source):
+        found = None
+        for place in (column, Column(column.name, column.type)):
+            try:
+                found = _at_path(document, place) if found is None and isinstance(document, dict) else found
+            except ValueError:
+                continue
+        key.append(found)
+    return None if None in key else tuple(key)
+
+
+def _removed_key(source: Source, record: Record) -> tuple[Any, ...]:
+    """What a tombstone removes."""
+    columns = _key_columns(source)
+    fields = ", ".join(f'"{name}": …' for name in source.key)
+    expected = f"{{{fields}}}"
+    if len(columns) == 1:
+        type_ = columns[0].type
+        expected = f"{source.key[0]} as {'text' if type_ == 'string' else type_} or as {expected}"
+    refused = Refused(f"key: expected {expected}")
+    try:
+        if all(column.origin for column in columns):
+            key = tuple(of_kafka(record, column) for column in columns)
+            if None in key:
+                raise refused
+            return key
+        if record.key is None:
+            raise refused
+        text = record.key.decode()
+        try:
+            document = json.loads(text, parse_float=Number)
+        except ValueError:
+            document = None
+        if isinstance(document, dict):
+            if source.format == "debezium" and isinstance(document.get("payload"), dict):
+                document = document["payload"]
+            found = _key_in(source, document)
+            if found is None:
+                raise refused
+            return found
+        if len(columns) > 1:
+            raise refused
+        is_text = columns[0].type in ("string", "date", "timestamp")
+        return (typed(text if is_text and not isinstance(document, str) else document, columns[0]),)
+    except ValueError:
+        raise refused from None
+
+
+def _current(found: list[Found]) -> list[Found]:
+    """The newest record of each key, by position."""
+    newest: dict[Any, Found] = {}
+    for one in sorted(found, key=lambda one: (one.record.partition, one.record.offset)):
+        newest[one.key] = one
+    return list(newest.values())
+
+
+def _json(value: Any) -> str:
+    is_long = isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53
+    return json.dumps(str(value) if is_long else value, ensure_ascii=False)
+
+
+def _join(board: Board, join: Any, lefts: list[Found], rights: list[Found]) -> Table:
+    left_by_key, right_by_key = (_is_by_key(board.sources[name]) for name in (join.left, join.right))
+    if left_by_key:
+        lefts = [one for one in _current(lefts) if one.row]
+    if right_by_key and join.how != "asof":
+        rights = [one for one in _current(rights) if one.row]
+    of_key: dict[Any, list[Found]] = {}
+    for right in rights:
+        of_key.setdefault(_value(right, join.on), []).append(right)
+    result: Table = {}
+    for left in lefts:
+        assert left.row is not None
+        key = left.row[join.on]
+        matches = of_key.get(key, []) if key is not None else []
+        if join.how == "inner":
+            for right in matches:
+                name = left.name if right_by_key else f"{left.name}:{right.name}"
+                result[name] = _joined(board, join, left, right)
+            continue
+        if join.how == "asof":
+            matches = [one for one in matches if one.record.timestamp_ms <= left.record.timestamp_ms]
+        result[left.name] = _joined(board, join, left, max(matches, key=lambda one: one.record.order, default=None))
     return result
 
 
-def _inner(board: Board, join: Any, lefts: list[Any], rights: list[Any]) -> Table:
-    by_key = _by_key(rights, join.on)
-    return {
-        f"{record.position}:{other[0].position}": _joined(board, join, record, row, other)
-        for record, row in lefts
-        for other in by_key.get(row[join.on], [])
-    }
+def _value(found: Found, on: str) -> Any:
+    """Of the join's column, which is the key of what removes a row."""
+    return found.row[on] if found.row else found.key and found.key[0]
 
 
-def _asof(board: Board, join: Any, lefts: list[Any], rights: list[Any]) -> Table:
-    result = {}
-    by_key = _by_key(rights, join.on)
-    for record, row in lefts:
-        matches = [m for m in by_key.get(row[join.on], []) if m[0].timestamp_ms <= record.timestamp_ms]
-        result[record.position] = _joined(board, join, record, row, max(matches, key=_order, default=None))
-    return result
-
-
-_JOINS = {"left": _left, "inner": _inner, "asof": _asof}
-
-
-def _by_key(rows: list[Any], on: str) -> dict[Any, list[Any]]:
-    by_key: dict[Any, list[Any]] = {}
-    for record, row in rows:
-        if row[on] is not None:
-            by_key.setdefault(row[on], []).append((record, row))
-    return by_key
-
-
-def _order(match: tuple[Record, dict[str, Any]]) -> tuple[int, int, int]:
-    return match[0].order
-
-
-def _joined(board: Board, join: Any, record: Record, row: dict[str, Any], other: Any) -> Row:
-    left = [value for name, value in row.items() if name != join.on]
+def _joined(board: Board, join: Any, left: Found, right: Found | None) -> Row:
+    assert left.row is not None
+    own = [value for name, value in left.row.items() if name != join.on]
     names = [column.name for column in board.sources[join.right].columns if column.name != join.on]
-    right = [other[1][name] if other else None for name in names]
-    return (row[join.on], *left, *right, record.ts)
+    others = [right.row[name] if right and right.row else None for name in names]
+    return (left.row[join.on], *own, *others, left.record.ts)

@@ -7,13 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import psutil
-from harness import PATIENCE_S, until
+from harness import PATIENCE_S, QUICK_JAVA, until
 
-from liveboard.config import Board
+from liveboard.contract.board import Board, Source
+from liveboard.contract.paths import written_path
+from liveboard.contract.schema import Column
 
 
 class Pipeline:
@@ -27,6 +30,7 @@ class Pipeline:
             "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
             "LIVEBOARD_BOARD": _toml(board),
             **environment,
         }
@@ -44,6 +48,10 @@ class Pipeline:
                 stdout=log,
                 stderr=log,
             )
+
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return bool(self._process.poll() is None)
 
     def processes(self) -> list[psutil.Process]:
         """It and all that it has started."""
@@ -88,11 +96,28 @@ class Pipeline:
         assert self._process.returncode == 0, self.said()
 
 
+def spark_conf(conf: Mapping[str, str]) -> str:
+    """The settings as the environment takes them."""
+    return "\n".join(f"{name} = {json.dumps(value)}" for name, value in conf.items())
+
+
 def _toml(board: Board) -> str:
     tables = [("sources", name, source) for name, source in board.sources.items()]
     tables += [("joins", name, join) for name, join in board.joins.items()]  # type: ignore[misc]
-    lines = []
+    lines = [f"name = {json.dumps(board.name)}"]
     for kind, name, table in tables:
         lines.append(f"[{kind}.{name}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in asdict(table).items() if key != "name"]
+        values = {key: value for key, value in asdict(table).items() if key not in ("name", "columns") and value != ""}
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        if isinstance(table, Source) and not table.schema:
+            lines.append(f"[{kind}.{name}.columns]")
+            lines += [f"{json.dumps(column.name)} = {{ {_inline(column)} }}" for column in table.columns]
     return "\n".join(lines)
+
+
+def _inline(column: Column) -> str:
+    """The column as a source's table of columns has it."""
+    parts = {"type": column.type, "unit": column.unit, "from": column.origin}
+    if column.path is not None:
+        parts["path"] = written_path(column.path)
+    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in parts.items() if value)

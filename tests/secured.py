@@ -23,7 +23,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 from harness import PATIENCE_S, until
-from tokens import AUDIENCE, ISSUER, SCOPE, TokenEndpoint, closed_port
+from ports import closed_port
+from tokens import AUDIENCE, ISSUER, SCOPE, TokenEndpoint
 
 from liveboard.config import KafkaSettings, SaslSettings, Secret, SslSettings
 from liveboard.kafka.broker import Broker
@@ -35,7 +36,7 @@ KEY_PASSWORD = "key-password-f3a9c4"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LISTENERS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL", "EXPIRED")
 
-# What liveboard needs, as the README says it.
+# What liveboard needs, as docs/kafka-security.md says it.
 _OWN = (AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE)
 
 _PROPERTIES = """
@@ -149,7 +150,7 @@ class SecuredBroker(Broker):
     def grant_all(self, sources: Iterable[str], control: str) -> None:
         """All that a pipeline, a server and a swap need."""
         for operation in _OWN:
-            self.grant(operation, "liveboard.", prefix=True)
+            self.grant(operation, "liveboard", prefix=True)
         for operation in (AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE):
             self.grant(operation, control)
         for topic in sources:

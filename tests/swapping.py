@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,37 +16,40 @@ import boards
 import orjson
 from boards import FIRST_MS
 from confluent_kafka import Producer
-from harness import PATIENCE_S, Bench, Event, Topics, until
+from harness import PATIENCE_S, Bench, Event, Topics, emptied, until
 from process import Pipeline
 
+from liveboard.contract.board import Board, Wiring
 from liveboard.contract.changelog import decode_row
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic, parse_changelog_topic
-from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, State, Wiring, decode_status
+from liveboard.contract.names import Names
+from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, State, decode_status
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.broker import Broker
-from liveboard.orchestrator.generations import configured, wired
 
-CONTROL_TOPIC = "liveboard-control"
+CONTROL_TOPIC = Names().control
 BOARD = boards.default_board()
 
 
-def wiring(number: int, join: str = "left") -> Wiring:
+def wiring(number: int, join: str = "left", other_join: str = "asof") -> Wiring:
     """The default board on the topics users<number> and accounts<number>; 0 is the configured one."""
     suffix = str(number or "")
     topics = {source: f"{source}{suffix}" for source in ("users", "accounts")}
-    return Wiring(topics, {"final_ui": join, "user_account": "asof"})
+    return Wiring(topics, {"final_ui": join, "user_account": other_join})
 
 
 class Swapping:
     """A broker with topics for a few wirings, and a pipeline."""
 
-    def __init__(self, bootstrap: str, directory: Path, **environment: str) -> None:
+    def __init__(
+        self, bootstrap: str, directory: Path, name: str = BOARD.name, by_key: str = "", **environment: str
+    ) -> None:
         self.bootstrap = bootstrap
+        self.board = replace(boards.by_key(BOARD, by_key) if by_key else BOARD, name=name)
+        self.names = Names(name)
         self.admin = Admin({"bootstrap.servers": bootstrap})
         self.topics = Topics(bootstrap)
         self._history: list[BoardStatus] = []
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
-        self._start: Callable[[], Pipeline] = lambda: Pipeline(bootstrap, BOARD, directory, **environment)
+        self._start: Callable[[], Pipeline] = lambda: Pipeline(bootstrap, self.board, directory, **environment)
 
     def start(self) -> None:
         """Starts the pipeline for the first time."""
@@ -64,7 +68,7 @@ class Swapping:
         random = Random(f"{number} {events} {time.time_ns()}")
         # Few records per key, however many there are: their cost grows with the records of the key.
         keys = max(200, events // 4)
-        bench.produce(_event(random, number, keys) for _ in range(events))
+        bench.produce(_event(random, number, keys, self.board) for _ in range(events))
         bench.close()
 
     def ask(self, document: Any) -> str:
@@ -76,16 +80,16 @@ class Swapping:
         value = document if isinstance(document, bytes | None) else json.dumps(document).encode()
         places: list[str] = []
         self._producer.produce(
-            CONTROL_TOPIC, value, on_delivery=lambda _, sent: places.append(f"{sent.partition()}-{sent.offset()}")
+            self.names.control, value, on_delivery=lambda _, sent: places.append(f"{sent.partition()}-{sent.offset()}")
         )
         assert self._producer.flush(PATIENCE_S) == 0
         return places[0]
 
     def history(self) -> list[BoardStatus]:
         """Every document that was ever put on record."""
-        if not self._history and STATUS_TOPIC not in self.admin.partitions():
+        if not self._history and self.names.status not in self.admin.partitions():
             return []
-        messages = self.topics.messages(STATUS_TOPIC)
+        messages = self.topics.messages(self.names.status)
         self._history += [decode_status(message.value()) for message in messages[len(self._history) :]]
         return self._history
 
@@ -101,7 +105,7 @@ class Swapping:
         """What became of every control message."""
         rows = {
             message.key().decode(): decode_row(message.value(), CONTROL_COLUMNS)
-            for message in self.topics.messages(CONTROL_CHANGELOG)
+            for message in self.topics.messages(self.names.verdicts)
         }
         assert all(key == f"{row[0]}-{row[1]}" for key, row in rows.items())
         return {key: (str(row[3]), None if row[4] is None else str(row[4])) for key, row in rows.items()}
@@ -114,7 +118,7 @@ class Swapping:
             found[:] = self.history()[-1:]
             return bool(found and condition(found[0]))
 
-        until(look, "a status; the pipeline said " + self.pipeline.said())
+        until(look, lambda: f"a status, found {found}; the pipeline said {self.pipeline.said()}")
         return found[0]
 
     def wait_until_live(self, expected: Wiring) -> str:
@@ -126,9 +130,18 @@ class Swapping:
 
         return str(self.wait_for(settled).live)
 
+    def block(self, generation: str) -> str:
+        """Has the build of a generation fail; returns the topic that is in its way.
+
+        Kafka takes no topic whose name differs from another's in nothing but dots and underscores.
+        """
+        obstacle = self.names.changelog(generation, "final_ui").replace(".", "_")
+        self.admin.create([obstacle])
+        return obstacle
+
     def bench(self, of: Wiring, generation: str) -> Bench:
         """Access to the topics of a wiring and the tables of a generation."""
-        return Bench(self.bootstrap, wired(BOARD, of), generation)
+        return Bench(self.bootstrap, self.board.wired(of), generation)
 
     def expect_oracle(self, generation: str) -> None:
         """Waits until every table of the generation is what the oracle says."""
@@ -145,12 +158,16 @@ class Swapping:
     def expect_nothing_left_behind(self) -> None:
         """The topics and directories that exist are those of the generations on record."""
         status = self.status()
-        changelogs = {changelog_topic(name, t) for name, record in status.generations.items() for t in record.tables}
-        found = {topic for topic in self.admin.partitions() if topic.startswith("liveboard.")}
-        assert found == changelogs | {STATUS_TOPIC, CONTROL_CHANGELOG}
-        assert all(parse_changelog_topic(topic) for topic in changelogs)
-        directories = {path.name for path in (self.pipeline.storage / "pipeline").iterdir() if path.is_dir()}
-        assert directories == {*status.generations, "tmp"}
+        names = self.names
+        changelogs = {names.changelog(name, t) for name, record in status.generations.items() for t in record.tables}
+        changelogs |= {names.repairs(name) for name in status.generations}
+        found = {topic for topic in self.admin.partitions() if names.owns(topic)}
+        assert found == changelogs | {names.status, names.verdicts, names.owner}
+        expected = {*status.generations, "tmp"}
+        until(lambda: self._directories() == expected, lambda: f"{expected}, found {self._directories()}")
+
+    def _directories(self) -> set[str]:
+        return {path.name for path in (self.pipeline.storage / "pipeline").iterdir() if path.is_dir()}
 
     def expect_last_applied_only_changed_by_swaps(self) -> None:
         """B17, over every document that was ever put on record."""
@@ -173,7 +190,7 @@ class Swapping:
                 produced = 0
                 while not stopping.wait(0.02):
                     due = int((time.monotonic() - start) * rate)
-                    bench.produce(_event(random, number, keys=5_000) for _ in range(due - produced))
+                    bench.produce(_event(random, number, 5_000, self.board) for _ in range(due - produced))
                     produced = due
 
         thread = threading.Thread(target=run)
@@ -185,9 +202,12 @@ class Swapping:
             thread.join()
 
 
-def _event(random: Random, number: int, keys: int) -> Event:
-    """A user or an account whose texts tell of which wiring it is."""
+def _event(random: Random, number: int, keys: int, board: Board) -> Event:
+    """A user or an account whose texts tell of which wiring it is; from a table by key some are removed."""
     source = random.choice(["users", "accounts"])
+    if board.sources[source].by_key and random.random() < 0.3:
+        key = f"u{random.randrange(keys)}".encode()
+        return Event(source, None, FIRST_MS + random.randrange(5_000), random.randrange(2), key)
     texts = {"name": f"of {number}", "email": f"{random.randrange(9)}", "accountType": f"of {number}"}
     value = {"userId": f"u{random.randrange(keys)}", **texts, "age": random.randrange(99), "balance": random.random()}
     document = b"broken" if random.random() < 0.01 else orjson.dumps(value)
@@ -195,14 +215,12 @@ def _event(random: Random, number: int, keys: int) -> Event:
 
 
 @contextmanager
-def swapping(directory: Path, **environment: str) -> Iterator[Swapping]:
-    """A broker of its own, with the configured topics and those of wirings 1 and 2; the pipeline is not started yet."""
-    with Broker(directory / "kafka") as broker:
-        board = Swapping(broker.bootstrap_servers, directory, **environment)
+def swapping(bootstrap: str, directory: Path, by_key: str = "", **environment: str) -> Iterator[Swapping]:
+    """A broker with nothing but the configured topics and those of wirings 1 and 2; the pipeline is not started yet."""
+    with emptied(bootstrap), closing(Swapping(bootstrap, directory, by_key=by_key, **environment)) as board:
         for number in range(3):
             board.fill(number)
-        with closing(board):
-            yield board
+        yield board
 
 
-assert configured(BOARD) == wiring(0)
+assert BOARD.wiring == wiring(0)

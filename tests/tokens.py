@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
 import ssl
 import threading
 import time
@@ -130,13 +129,6 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients that go away, or do not trust us, are none of our business."""
-
-
-def closed_port() -> int:
-    """A port of 127.0.0.1 at which nobody answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _base64(content: bytes) -> str:

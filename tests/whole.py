@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from harness import QUICK_JAVA
+from process import spark_conf
 
 from liveboard.config import default_board
 from liveboard.contract.tables import table_columns
 
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 TABLES = list(table_columns(default_board()))
 LIVEBOARD = [sys.executable, "-m", "liveboard"]
 STATUS = re.compile(r"^(\w+): ([\d,]+) rows, [\d,]+ changes/s, (.+)$", re.MULTILINE)
@@ -32,6 +34,7 @@ class Up:
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_KAFKA_PORT": "0",
             "LIVEBOARD_SERVER_PORT": "0",
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
         }
         self._directory = directory
         self._output = directory / "up.out"

@@ -9,10 +9,10 @@ from functools import cache
 
 from load import produce
 from peer.events import WINDOW, Past
-from peer.figures import Figure, Target
-from peer.stage import PATIENCE_S, Stage, cores, memory_gb
 from peer.systems import Liveboard, System, TunedDeephaven, Wiring
 from processes import say
+from report import Figure, Target
+from stage import PATIENCE_S, Stage, cores, memory_gb
 
 KINDS = ("left", "inner", "asof")
 _SETTLE_S = 5.0
@@ -29,9 +29,9 @@ class Built:
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[Built], float], Target | None], ...] = (
-    ("backfill, cold", "s", lambda built: built.cold_s, Target(2.0)),
-    ("backfill, warm", "s", lambda built: built.warm_s[-1], Target(1.0)),
-    ("memory, after the cold build", "GB", lambda built: built.memory_gb, Target(1.5)),
+    ("backfill, cold", "s", lambda built: built.cold_s, Target(2, of_ratio=True)),
+    ("backfill, warm", "s", lambda built: built.warm_s[-1], Target(1, of_ratio=True)),
+    ("memory, after the cold build", "GB", lambda built: built.memory_gb, Target(1.5, of_ratio=True)),
     ("CPU, at rest", "cores", lambda built: built.rest_cores, None),
 )
 
@@ -67,7 +67,7 @@ def build(stage: Stage, kind: type[System], pasts: list[Past], how: str) -> Buil
     content = pasts[0].content(how)
     total = content.rows
     window = {"table": "final_ui", "offset": max(0, total - WINDOW), "size": WINDOW}
-    system = kind(stage.bootstrap, stage.directory, wirings[0])
+    system = kind(stage, wirings[0])
     built = Built()
     with system.viewers() as viewers, system:
         say(f"backfill, {how}, {kind.name}: cold")

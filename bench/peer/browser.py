@@ -5,29 +5,27 @@ from __future__ import annotations
 import functools
 import http.server
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from load import pace, produce
-from peer.events import Present, shown_at
-from peer.figures import Figure, percentile
-from peer.stage import PATIENCE_S, Stage
-from peer.systems import KEY, Deephaven, Liveboard, System, TunedDeephaven, Wiring, javascript_api
+import chromium
+from peer.events import shown_at
+from peer.systems import KEY, Deephaven, Liveboard, System, TunedDeephaven, javascript_api
+from peer.watching import showing
 from playwright.sync_api import Page, sync_playwright
-from processes import Helper, say
+from processes import say
+from report import Figure, percentile
+from stage import PATIENCE_S, Stage
 
-from liveboard import access
-from liveboard.access import Access
-from liveboard.errors import LiveboardError
+from liveboard.commands import access
+from liveboard.commands.access import Access
+from liveboard.contract.errors import LiveboardError
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-sys.path.insert(0, str(_ROOT / "tests"))
-import chromium  # noqa: E402  the tests know where the browser is
 
 _RATE = 50
 _ROWS = 10
@@ -70,33 +68,26 @@ def browser(stage: Stage) -> list[Figure]:
 
 
 def _measure(stage: Stage, kind: type[System]) -> list[float]:
-    """Sorted, in milliseconds."""
-    topics = stage.new_topics()
-    load = Present(*topics, stage.sizes.latency_users, stage.sizes.latency_users, rows=_ROWS)
-    produce(stage.bootstrap, load.events())
-    system = kind(stage.bootstrap, stage.directory, Wiring(*topics, ("left", "asof")))
-    with system.viewers() as viewers, system, sync_playwright() as playwright:
-        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": "final_ui"}], column="accountType")
-        viewers.order("until", PATIENCE_S, total=load.users, value=load.mark)
-        viewers.order("close")
+    """In milliseconds."""
+    users = stage.sizes.latency_users
+    with showing(kind, stage, users, users, _ROWS) as watched, sync_playwright() as playwright:
+        watched.viewers.order("close")
         window = chromium.launch(playwright)
         page = window.new_page(viewport={"width": 1440, "height": 900})
-        with _opened(system, page):
-            page.locator(".ag-cell", has_text=load.mark).first.wait_for(timeout=PATIENCE_S * 1000)
+        with _opened(watched.system, page):
+            page.locator(".ag-cell", has_text=watched.load.mark).first.wait_for(timeout=PATIENCE_S * 1000)
             page.evaluate(_WATCH)
             say(f"browser, {kind.name}: {_RATE} events/s")
-            for first, seconds in ((0, stage.sizes.warm_up_s), (1_000_000, stage.sizes.latency_s)):
+            for first, seconds in ((0, stage.sizes.warm_up_s), (1_000_000, stage.sizes.seconds)):
                 page.evaluate("() => { window.seen = []; }")
                 count = _RATE * seconds
-                producer = Helper("the producer", pace, stage.bootstrap, load, first, count, _RATE)
-                sent = producer.result(seconds + PATIENCE_S, system.check)
+                sent = watched.send(first, _RATE, count, time.time_ns)
                 time.sleep(_SETTLE_S)
             times = shown_at(page.evaluate("() => window.seen"), first, _ROWS)
         window.close()
-    stage.delete(topics)
     if missing := sum(first + n not in times for n in range(count)):
         raise LiveboardError(f"{kind.name}: {missing} of {count} events were never seen in the browser")
-    return sorted((times[first + n] - sent.sent_ns[n]) / 1e6 for n in range(count))
+    return [(times[first + n] - sent.times_ns[n]) / 1e6 for n in range(count)]
 
 
 @contextmanager

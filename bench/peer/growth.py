@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from peer.events import WINDOW
-from peer.figures import Figure, percentile
 from peer.latency import measure
-from peer.stage import Stage
 from peer.systems import Liveboard, System, TunedDeephaven
 from processes import say
+from report import Figure, percentile
+from stage import Extra, Stage
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _RATE = 200
 _PERCENTILES = {"p50": 50.0, "p99": 99.0}
@@ -20,7 +20,7 @@ Points = dict[str, dict[str, dict[str, dict[str, float]]]]
 """What grows, to system, to size, to percentile, to milliseconds."""
 
 
-def growth(stage: Stage) -> tuple[list[Figure], Points]:
+def growth(stage: Stage) -> tuple[list[Figure], Extra]:
     """The figures against the tuned peer, and the same as points to draw."""
     histories = {size: (max(WINDOW, size // _USERS_SHARE), size) for size in stage.sizes.histories}
     per_key = {size: (WINDOW, WINDOW * size) for size in stage.sizes.per_key}
@@ -40,7 +40,7 @@ def growth(stage: Stage) -> tuple[list[Figure], Points]:
             for size in sizes
             for label in _PERCENTILES
         ]
-    return figures, points
+    return figures, {"points": points}
 
 
 def _points(stage: Stage, kind: type[System], sizes: dict[int, tuple[int, int]]) -> dict[str, dict[str, float]]:

@@ -16,15 +16,14 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 _COLOURS = {"liveboard": "#0b6e4f", "Deephaven, showcase": "#c0392b", "Deephaven, tuned": "#e08e0b"}
-_PERCENTS = [*range(100), *(99 + tenth / 10 for tenth in range(1, 11))]
 
 
-def latency(curves: dict[str, dict[str, list[float]]], file: Path) -> None:
+def latency(percents: list[float], curves: dict[str, dict[str, list[float]]], file: Path) -> None:
     """Which share of the events was on the client's screen after which time."""
     figure, axes = plt.subplots(1, len(curves), figsize=(10, 3.6), sharey=True, layout="constrained")
     for axis, (rate, systems) in zip(axes, curves.items(), strict=True):
         for name, values in systems.items():
-            axis.plot(values, _PERCENTS, label=name, color=_COLOURS[name], linewidth=2)
+            axis.plot(values, percents, label=name, color=_COLOURS[name], linewidth=2)
         axis.set(
             xscale="log",
             xlabel="milliseconds from produce() to the client's callback",
@@ -53,12 +52,12 @@ def growth(points: dict[str, dict[str, dict[str, dict[str, float]]]], file: Path
 
 def main() -> None:
     """Draws what there are figures for."""
-    kept: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    kept: dict[str, dict[str, Any]] = json.loads(Path(sys.argv[1]).read_text())
     directory = Path(sys.argv[2])
-    if "latency" in kept["runs"]:
-        latency(kept["runs"]["latency"]["curves"], directory / "against-latency.png")
-    if "growth" in kept["runs"]:
-        growth(kept["runs"]["growth"]["points"], directory / "against-growth.png")
+    if run := kept.get("latency"):
+        latency(run["percents"], run["curves"], directory / "against-latency.png")
+    if run := kept.get("growth"):
+        growth(run["points"], directory / "against-growth.png")
 
 
 if __name__ == "__main__":

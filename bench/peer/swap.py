@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from confluent_kafka import Producer
 from load import produce
 from peer.events import Present, row_of
-from peer.figures import Figure
-from peer.stage import PATIENCE_S, Stage
 from peer.systems import Deephaven, Liveboard, System, TunedDeephaven, Wiring
-from processes import say
+from processes import repeating, say
+from report import Figure
+from stage import PATIENCE_S, Stage
 
 _RATE = 100
 _USERS = 500
@@ -43,15 +42,15 @@ def _measure(stage: Stage, kind: type[System]) -> tuple[float, float]:
     loads = [Present(*stage.new_topics(), _USERS, _USERS, f"ready-{n}") for n in range(1 + _SWAPS)]
     for load in loads:
         produce(stage.bootstrap, load.events())
-    wirings = [Wiring(load.users_topic, load.accounts_topic, ("left", "asof")) for load in loads]
-    system = kind(stage.bootstrap, stage.directory, wirings[0])
+    wirings = [Wiring(load.users_topic, load.accounts_topic) for load in loads]
+    system = kind(stage, wirings[0])
     times, gaps = [], []
     with system.viewers() as viewers, system:
         viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": "final_ui"}], column="accountType")
         viewers.order("until", PATIENCE_S, total=_USERS, value=loads[0].mark)
         for number in range(_SWAPS):
             say(f"swap, {kind.name}: {number + 1} of {_SWAPS}")
-            with _flowing(stage.bootstrap, loads[number : number + 2]):
+            with _flowing(stage, loads[number : number + 2]):
                 time.sleep(_BEFORE_S)
                 viewers.order("collect")
                 asked_ns = time.monotonic_ns()
@@ -60,31 +59,18 @@ def _measure(stage: Stage, kind: type[System]) -> tuple[float, float]:
                 time.sleep(_AFTER_S)
                 gaps.append(viewers.order("collect")["longestGapNs"][0] / 1e6)
             times.append((at - asked_ns) / 1e9)
-    for load in loads:
-        stage.delete((load.users_topic, load.accounts_topic))
+    stage.admin.delete(topic for wiring in wirings for topic in wiring.topics.values())
     return statistics.median(times[-2:]), max(gaps[-2:])
 
 
-@contextmanager
-def _flowing(bootstrap: str, loads: Sequence[Present]) -> Iterator[None]:
+def _flowing(stage: Stage, loads: Sequence[Present]) -> AbstractContextManager[None]:
     """Accounts keep coming to the topics, for all rows of the window but the first, which carries the mark."""
-    stopping = threading.Event()
+    producer = Producer({**stage.client_config, "linger.ms": 0, "log_level": 0})
 
-    def flow() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
-        number = 0
-        while not stopping.wait(1 / _RATE):
-            number += 1
-            for load in loads:
-                if row_of(number):
-                    producer.produce(*load.event(number)[:2], partition=0)
-            producer.poll(0)
-        producer.flush(PATIENCE_S)
+    def produce_next(number: int) -> None:
+        for load in loads:
+            if row_of(number):
+                producer.produce(*load.event(number)[:2], partition=0)
+        producer.poll(0)
 
-    thread = threading.Thread(target=flow)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
+    return repeating(1 / _RATE, produce_next)

@@ -24,11 +24,12 @@ import psutil
 import pyarrow.compute
 from peer.events import Content
 from peer.viewers import Viewers
+from stage import Stage
 
 from liveboard import connect
-from liveboard.errors import LiveboardError
-from liveboard.kafka.admin import Admin
-from liveboard.swap import send
+from liveboard.commands.swap import send
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 
 _HERE = Path(__file__).parent
 _VENV = _HERE / ".venv"
@@ -48,11 +49,16 @@ _pathlib.Path("{file}").write_text(_json.dumps(_values))
 
 @dataclass(frozen=True)
 class Wiring:
-    """What the board reads; the first join is final_ui, a second one user_account."""
+    """What the board reads; the first join is final_ui, a second one user_account. The default board's, if not told."""
 
     users: str
     accounts: str
-    joins: tuple[str, ...] = ("left",)
+    joins: tuple[str, ...] = ("left", "asof")
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Source to topic."""
+        return {"users": self.users, "accounts": self.accounts}
 
 
 class System(ABC):
@@ -63,9 +69,9 @@ class System(ABC):
     """The module that views it."""
     viewer_settings: tuple[str, ...]
 
-    def __init__(self, bootstrap: str, directory: Path, wiring: Wiring) -> None:
-        self.bootstrap = bootstrap
-        self.directory = Path(tempfile.mkdtemp(prefix=f"{self.viewer}-", dir=directory))
+    def __init__(self, stage: Stage, wiring: Wiring) -> None:
+        self.stage = stage
+        self.directory = Path(tempfile.mkdtemp(prefix=f"{self.viewer}-", dir=stage.directory))
         self.wiring = wiring
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -145,6 +151,7 @@ class Liveboard(System):
     name = "liveboard"
     viewer = "liveboard"
     viewer_settings = (KEY,)
+    commands: tuple[str, ...] = ("pipeline", "serve")
     _SOURCES = """
 [board.sources.users]
 topic = "{users}"
@@ -158,16 +165,19 @@ table = "accounts_ui"
 """
 
     def start(self) -> None:
-        """The two processes start at the same time."""
+        """All commands start at the same time."""
         config = self.directory / "liveboard.toml"
         config.write_text(self._config())
-        for command in ("pipeline", "serve"):
+        for command in self.commands:
             self._run([sys.executable, "-m", "liveboard", command, "--config", str(config)], {})
 
     def swap(self, wiring: Wiring, viewers: Viewers) -> None:
-        """A control message, as the page sends it."""
-        message = {"topics": {"users": wiring.users, "accounts": wiring.accounts}}
-        send({"bootstrap.servers": self.bootstrap}, "liveboard-control", json.dumps(message).encode())
+        """No viewer has to do anything."""
+        self.ask_for(wiring)
+
+    def ask_for(self, wiring: Wiring) -> None:
+        """Sends a control message, as the page does."""
+        send(self.stage.client_config, Names(), json.dumps({"topics": wiring.topics}).encode())
 
     def expect(self, content: Content, viewers: Viewers) -> None:
         """Over the Python client."""
@@ -179,7 +189,7 @@ table = "accounts_ui"
 
     def clean(self) -> None:
         """The status, the changelogs and the control messages."""
-        admin = Admin({"bootstrap.servers": self.bootstrap})
+        admin = self.stage.admin
         admin.delete(topic for topic in admin.partitions() if topic.startswith("liveboard"))
 
     def _config(self) -> str:
@@ -188,14 +198,18 @@ table = "accounts_ui"
             left, right = ("accounts", "users") if how == "asof" else ("users", "accounts")
             joins += f'\n[board.joins.{name}]\nleft = "{left}"\nright = "{right}"\non = "userId"\nhow = "{how}"\n'
         return (
-            f'[kafka]\nbootstrap_servers = "{self.bootstrap}"\n'
+            f'[kafka]\nbootstrap_servers = "{self.stage.bootstrap}"\n'
             f'[server]\nport = {self.port}\npsk = "{KEY}"\n'
             f'[storage]\ndir = "{self.directory / "storage"}"\n'
             # What a swap replaces goes at once, as on the other side.
-            '[control]\nretire_after = "0 s"\n'
-            + self._SOURCES.format(users=self.wiring.users, accounts=self.wiring.accounts)
-            + joins
+            '[control]\nretire_after = "0 s"\n' + self._SOURCES.format(**self.wiring.topics) + joins
         )
+
+
+class UpLiveboard(Liveboard):
+    """All of it by one command, as a new user starts it."""
+
+    commands = ("up",)
 
 
 class Deephaven(System):
@@ -211,7 +225,14 @@ class Deephaven(System):
         wiring = self.wiring
         jvm_args = ("-DAuthHandlers=io.deephaven.auth.AnonymousAuthenticationHandler", *self.jvm_args)
         folders = {f"DEEPHAVEN_{kind}_DIR": str(self.directory / kind) for kind in ("CACHE", "CONFIG", "DATA")}
-        arguments = [str(self.port), self.bootstrap, wiring.users, wiring.accounts, ",".join(wiring.joins), *jvm_args]
+        arguments = [
+            str(self.port),
+            self.stage.bootstrap,
+            wiring.users,
+            wiring.accounts,
+            ",".join(wiring.joins),
+            *jvm_args,
+        ]
         self._run([str(_VENV / "bin/python"), str(_HERE / "serve.py"), *arguments], folders)
 
     def swap(self, wiring: Wiring, viewers: Viewers) -> None:

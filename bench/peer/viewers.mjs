@@ -16,6 +16,7 @@ class Viewer {
   lastNs = 0;
   awaited = null;
   first = Promise.withResolvers();
+  firstRow = Promise.withResolvers();
 
   constructor(isTimed) {
     this.isTimed = isTimed;
@@ -41,6 +42,9 @@ class Viewer {
       this.shown.length = count;
     }
     this.first.resolve(now);
+    if (count > 0) {
+      this.firstRow.resolve(now);
+    }
     if (this.awaited && total === this.awaited.total && this.shown.includes(this.awaited.value)) {
       this.awaited.reached(now);
       this.awaited = null;
@@ -63,6 +67,11 @@ const orders = {
     }
     await Promise.all(viewers.map((viewer) => viewer.first.promise));
     return { watching: count };
+  },
+
+  /** When the first viewer had a row. */
+  async row() {
+    return { at: await viewers[0].firstRow.promise };
   },
 
   /** Answers when the first viewer has so many rows in all and the value in its window. */

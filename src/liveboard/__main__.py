@@ -2,7 +2,7 @@
 
 import sys
 
-from liveboard.cli import main
+from liveboard.commands.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,19 +9,25 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import boards
 import pytest
 from boards import FIRST_MS, with_suffix
-from harness import Bench, Event
+from harness import Bench, Event, emptied, until
+from ports import closed_port
 from process import Pipeline
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
+from liveboard.contract.status import decode_status
 from liveboard.kafka.broker import Broker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+NAMES = Names()
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 class Load:
@@ -54,13 +60,17 @@ class Load:
 
 @pytest.fixture
 def bench(kafka: str, request: pytest.FixtureRequest) -> Iterator[Bench]:
-    board = with_suffix(boards.EVERY_JOIN, request.node.name)
-    with closing(Bench(kafka, board, "g1")) as bench:
-        bench.admin.delete(topic for topic in bench.admin.partitions() if topic.startswith("liveboard."))
+    """Every join; with a parameter, they remember that many records of a key."""
+    joins = {
+        name: replace(join, history=getattr(request, "param", 100)) for name, join in boards.EVERY_JOIN.joins.items()
+    }
+    board = with_suffix(replace(boards.EVERY_JOIN, joins=joins), request.node.originalname)
+    with emptied(kafka), closing(Bench(kafka, board, "g1")) as bench:
         bench.admin.create((source.topic for source in board.sources.values()), partitions=2)
         yield bench
 
 
+@pytest.mark.parametrize("bench", [100, 2], indirect=True, ids=["100 records", "2 records"])
 def test_kill_9_at_random_moments_under_load(kafka: str, bench: Bench, tmp_path: Path) -> None:
     random = Random(9)
     with closing(Pipeline(kafka, bench.board, tmp_path)) as pipeline:
@@ -77,6 +87,33 @@ def test_kill_9_at_random_moments_under_load(kafka: str, bench: Bench, tmp_path:
         pipeline.stop()
 
 
+@pytest.mark.parametrize("bench", [1], indirect=True, ids=["1 record"])
+def test_b33_kill_9_while_keys_wait_for_repairs(kafka: str, bench: Bench, tmp_path: Path) -> None:
+    random = Random(33)
+
+    def late_events() -> Iterator[Event]:
+        for number in range(200):
+            value = {"userId": f"u{random.randrange(5)}", "name": f"n{number}", "balance": number}
+            source = random.choice(["users", "accounts"])
+            yield Event(source, json.dumps(value).encode(), FIRST_MS + random.randrange(1_000), random.randrange(2))
+
+    def waiting() -> bool:
+        messages = bench.topics.messages(NAMES.status)
+        return decode_status(messages[-1].value()).generations["g1"].repairs is not None
+
+    with closing(Pipeline(kafka, bench.board, tmp_path)) as pipeline:
+        for what in ("java", "python"):
+            pipeline.wait_until_live()
+            bench.produce(late_events())
+            until(waiting, "keys that wait for a repair")
+            pipeline.kill(what)
+            pipeline.start()
+        bench.expect_oracle()
+        until(lambda: not waiting(), "the end of all repairs")
+        bench.expect_oracle()
+        pipeline.stop()
+
+
 def test_a_clean_stop_and_restart(kafka: str, bench: Bench, tmp_path: Path) -> None:
     with closing(Pipeline(kafka, bench.board, tmp_path)) as pipeline:
         with closing(Load(bench, "stops")):
@@ -88,14 +125,14 @@ def test_a_clean_stop_and_restart(kafka: str, bench: Bench, tmp_path: Path) -> N
         pipeline.stop()
     assert "building" not in pipeline.said()
     left = {path.name for path in (tmp_path / "storage" / "pipeline").iterdir()}
-    assert left == {"g1", "lock", "spark.log", "spark.out", "spark-log4j2.properties", "tmp"}
+    assert left == {"g1", "id", "lock", "spark.log", "spark.out", "spark-log4j2.properties", "tmp", "trusted.p12"}
     assert list((tmp_path / "storage" / "pipeline" / "tmp").iterdir()) == []
 
 
 def test_the_broker_restarted_under_it(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        broker = stack.enter_context(Broker(tmp_path / "kafka"))
-        port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
+        port = closed_port()
+        broker = stack.enter_context(Broker(tmp_path / "kafka", port))
         bench = stack.enter_context(closing(Bench(broker.bootstrap_servers, boards.EVERY_JOIN, "g1")))
         bench.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
         pipeline = stack.enter_context(closing(Pipeline(broker.bootstrap_servers, bench.board, tmp_path)))

@@ -12,12 +12,13 @@ from swapping import Swapping, swapping, wiring
 
 from liveboard.contract.status import Phase
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
-def test_a_deleted_topic_and_a_full_disk(tmp_path: Path, small_disk: Callable[[str], Path]) -> None:
+def test_a_deleted_topic_and_a_full_disk(kafka: str, tmp_path: Path, small_disk: Callable[[str], Path]) -> None:
     disk = small_disk("2g")
     with swapping(
+        kafka,
         tmp_path,
         LIVEBOARD_STORAGE_DIR=str(disk),
         LIVEBOARD_CONTROL_RETIRE_AFTER="0 s",

@@ -10,7 +10,7 @@ from swapping import Swapping, swapping, wiring
 
 from liveboard.contract.status import BoardStatus, State
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 
 def _has(state: State) -> Callable[[BoardStatus], bool]:
@@ -34,8 +34,8 @@ def _expect_the_end(board: Swapping, live: str) -> None:
     assert {verdict for verdict, _ in board.verdicts().values()} <= {"applied", "superseded"}
 
 
-def test_killed_before_anything_was_live_and_while_building(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+def test_killed_before_anything_was_live_and_while_building(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path) as board:
         board.start()
         board.wait_for(_has(State.BUILDING))
         _restart(board)
@@ -51,8 +51,8 @@ def test_killed_before_anything_was_live_and_while_building(tmp_path: Path) -> N
         _expect_the_end(board, second)
 
 
-def test_killed_while_building_and_asked_for_another_wiring_meanwhile(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+def test_killed_while_building_and_asked_for_another_wiring_meanwhile(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path) as board:
         board.start()
         first = board.wait_until_live(wiring(0))
         board.ask(wiring(1))
@@ -67,8 +67,8 @@ def test_killed_while_building_and_asked_for_another_wiring_meanwhile(tmp_path: 
         _expect_the_end(board, second)
 
 
-def test_killed_after_the_switch_and_while_retiring(tmp_path: Path) -> None:
-    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="1 hour") as board:
+def test_killed_after_the_switch_and_while_retiring(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="1 hour") as board:
         board.start()
         first = board.wait_until_live(wiring(0))
         board.ask(wiring(1))
@@ -88,8 +88,8 @@ def test_killed_after_the_switch_and_while_retiring(tmp_path: Path) -> None:
         assert board.wait_until_live(wiring(0)) == first
 
 
-def test_killed_while_a_generation_is_being_removed(tmp_path: Path) -> None:
-    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="1 s") as board:
+def test_killed_while_a_generation_is_being_removed(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="1 s") as board:
         board.start()
         board.wait_until_live(wiring(0))
         board.ask(wiring(1))
@@ -101,16 +101,15 @@ def test_killed_while_a_generation_is_being_removed(tmp_path: Path) -> None:
         _expect_the_end(board, second)
 
 
-def test_killed_after_a_failed_build(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+def test_killed_after_a_failed_build(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path) as board:
         board.start()
         first = board.wait_until_live(wiring(0))
-        obstacle = board.pipeline.storage / "pipeline" / "g2"
-        obstacle.write_text("in the way")
+        obstacle = board.block("g2")
         place = board.ask(wiring(1))
         board.wait_for(lambda _: any(map(_has(State.FAILED), board.history())))
         _restart(board)
-        obstacle.unlink()
+        board.admin.delete([obstacle])
         board.wait_for(lambda status: list(status.generations) == [first] and status.phase == "live")
         assert board.verdicts()[place][0] == "failed"
         board.expect_oracle(first)

@@ -10,12 +10,14 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, changelog_topic
+from liveboard.contract.names import Names
 from liveboard.contract.status import STATUS_KEY, BoardStatus, Phase, status_row
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.board import Kept, follow
 from liveboard.kafka.broker import Broker
 from liveboard.kafka.reader import Change
+
+NAMES = Names()
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -46,19 +48,19 @@ def _until(batches: Iterator[Batch], done: Callable[[Kept | None, list[Change]],
 
 def test_b15_the_rows_are_those_of_the_generation_that_the_status_names(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
-    one, two = (changelog_topic(generation, "users_ui") for generation in ("g1", "g2"))
-    with contextlib.closing(follow(config, ["users_ui", "control_raw", "orchestrator_status"])) as batches:
+    one, two = (NAMES.changelog(generation, "users_ui") for generation in ("g1", "g2"))
+    with contextlib.closing(follow(config, NAMES, ["users_ui", "control_raw", "orchestrator_status"])) as batches:
         assert next(batches) == (None, [])
-        Admin(config).create_changelogs([STATUS_TOPIC, CONTROL_CHANGELOG, one, two])
+        Admin(config).create_changelogs([NAMES.status, NAMES.verdicts, one, two])
         _write(bootstrap, one, b"0-0", b"[1]")
         _write(bootstrap, two, b"0-0", b"[2]")
-        _write(bootstrap, CONTROL_CHANGELOG, b"0-0", b"[0]")
-        assert [c.topic for c in _until(batches, lambda _, changes: changes)[1]] == [CONTROL_CHANGELOG]
+        _write(bootstrap, NAMES.verdicts, b"0-0", b"[0]")
+        assert [c.topic for c in _until(batches, lambda _, changes: changes)[1]] == [NAMES.verdicts]
 
         for live, phase in ((None, Phase.BUILDING), ("g1", Phase.LIVE), ("g2", Phase.LIVE)):
             status = BoardStatus(sources=("users",), live=live, phase=phase)
-            _write(bootstrap, STATUS_TOPIC, STATUS_KEY, status.encode())
-            kept, changes = _until(batches, lambda _, changes: any(c.topic == STATUS_TOPIC for c in changes))
+            _write(bootstrap, NAMES.status, STATUS_KEY, status.encode())
+            kept, changes = _until(batches, lambda _, changes: any(c.topic == NAMES.status for c in changes))
             assert kept
             assert kept.status == status
             assert changes[-1].value == orjson.dumps(status_row(status))
@@ -66,5 +68,5 @@ def test_b15_the_rows_are_those_of_the_generation_that_the_status_names(bootstra
             if live:
                 rows = rows or _until(batches, lambda _, changes: any(c.topic in (one, two) for c in changes))[1]
                 assert {(c.topic, c.value) for c in rows if c.topic in (one, two)} == {
-                    (changelog_topic(live, "users_ui"), b"[1]" if live == "g1" else b"[2]")
+                    (NAMES.changelog(live, "users_ui"), b"[1]" if live == "g1" else b"[2]")
                 }

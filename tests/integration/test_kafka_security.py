@@ -16,29 +16,26 @@ import pytest
 from boards import FIRST_MS, with_suffix
 from confluent_kafka.admin import AclOperation
 from harness import Bench, Event, followed, until
+from ports import closed_port
 from pyspark.sql import SparkSession
 from secured import CLIENT_SECRET, MECHANISMS, USER, SecuredBroker
-from tokens import closed_port
 
-from liveboard import doctor
-from liveboard.config import (
-    KafkaSettings,
-    SaslSettings,
-    Secret,
-    ServerSettings,
-    Settings,
-    SslSettings,
-    StorageSettings,
-)
-from liveboard.contract.names import changelog_topic
-from liveboard.kafka import sample, security, trouble
+from liveboard.commands import doctor
+from liveboard.config import KafkaSettings, SaslSettings, Secret, ServerSettings, Settings, SslSettings, StorageSettings
+from liveboard.contract.names import Names
+from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.reader import Change, ChangelogReader
-from liveboard.orchestrator.running import SPARK_ERRORS, reason
+from liveboard.orchestrator.running import SPARK_ERRORS
 from liveboard.pipeline import session
-from liveboard.pipeline.queries import Plan
+from liveboard.pipeline.generation import reason
+from liveboard.pipeline.plan import Plan
+from liveboard.sample import users
+from liveboard.sample.producing import produce
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+NAMES = Names()
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 LOGINS = [("SSL", ""), *[(protocol, at) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for at in MECHANISMS]]
 NOT_THE_SECRET = "another-2f6b90"
@@ -49,11 +46,11 @@ _numbers = count(1)
 def test_b4_librdkafka_reads_and_writes_with_every_login(broker: SecuredBroker, protocol: str, mechanism: str) -> None:
     client = _librdkafka(broker.settings(protocol, mechanism))
     admin = Admin(client)
-    topic = changelog_topic(f"g{next(_numbers)}", "final_ui")
+    topic = NAMES.changelog(f"g{next(_numbers)}", "final_ui")
     admin.create_changelogs([topic])
     assert admin.unreadable(["users", "accounts", topic]) == set()
-    options = sample.Options(users_topic=topic, accounts_topic=topic, count=3)
-    assert sample.produce(sample.events(options), 0, client, threading.Event(), lambda _: None) == 3
+    options = users.Options(users_topic=topic, accounts_topic=topic, count=3)
+    assert produce(users.events(options), 0, client, threading.Event(), lambda _: None) == 3
     with ChangelogReader(client, [topic]) as reader:
         found: list[Change] = []
         while len(found) < 3:
@@ -67,7 +64,7 @@ def test_b4_spark_reads_and_writes_with_every_login(
 ) -> None:
     kafka = broker.settings(protocol, mechanism)
     options = _java(spark, kafka)
-    topic = changelog_topic(f"g{next(_numbers)}", "final_ui")
+    topic = NAMES.changelog(f"g{next(_numbers)}", "final_ui")
     Admin({"bootstrap.servers": broker.bootstrap_servers}).create_changelogs([topic])
     # In SQL, because a list of Python's would be written by as many processes as there are slots.
     rows = spark.sql("select * from values ('a', '1'), ('b', '2') as (key, value)")
@@ -92,9 +89,7 @@ def test_b4_events_become_rows_with_every_family_of_logins(
     class SecuredBench(Bench):
         def plan(self, start_from: str = "earliest") -> Plan:
             plain = super().plan(start_from)
-            return Plan(
-                plain.generation, plain.board, plain.starting_offsets, security.java(kafka, kafka.bootstrap_servers)
-            )
+            return replace(plain, kafka_options=security.java(kafka, kafka.bootstrap_servers))
 
     with closing(SecuredBench(broker.bootstrap_servers, board)) as bench:
         bench.create_topics()
@@ -220,7 +215,7 @@ def test_what_is_wrong_is_the_same_sentence_when_spark_finds_it(
     with pytest.raises(SPARK_ERRORS) as caught:
         spark.read.format("kafka").options(**options, subscribe="users").load().collect()
     text = reason(caught.value)
-    assert _fits(sentence, trouble.of_spark(_librdkafka(kafka), text)), text
+    assert _fits(sentence, trouble.of_spark(_librdkafka(kafka), NAMES, text)), text
 
 
 def test_missing_permissions_are_one_sentence_in_doctor(broker: SecuredBroker, tmp_path: Path) -> None:
@@ -231,7 +226,7 @@ def test_missing_permissions_are_one_sentence_in_doctor(broker: SecuredBroker, t
         doctor.run(right, lines.append)
         return _line(lines, "permissions")
 
-    assert found() == "the topics may be read, and those of liveboard.* written"
+    assert found() == "the topics may be read, and those of liveboard* written"
     for operation, topic, prefix, sentence in [
         (AclOperation.READ, "users", False, "read the Kafka topics ['users'], found none; add an ACL that allows READ"),
         (AclOperation.CREATE, "liveboard.", True, "create the Kafka topics ['liveboard.g0.control_raw'], found none;"),

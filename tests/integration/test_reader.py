@@ -9,10 +9,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from liveboard.contract.names import changelog_topic
+from liveboard.contract.names import Names
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.kafka.reader import Change, ChangelogReader
+
+NAMES = Names()
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -43,7 +45,7 @@ def _read(reader: ChangelogReader, count: int) -> list[Change]:
 
 def test_from_the_start_or_the_last_ones_and_what_comes_after(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
-    topic = changelog_topic("g1", "many")
+    topic = NAMES.changelog("g1", "many")
     Admin(config).create_changelogs([topic])
     _write(bootstrap, topic, {str(n): b"[%d]" % n for n in range(30_000)})
     now_ms = time.time() * 1000
@@ -59,7 +61,7 @@ def test_from_the_start_or_the_last_ones_and_what_comes_after(bootstrap: str) ->
 
 def test_a_short_topic_is_read_whole_when_more_are_asked_for(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
-    topic = changelog_topic("g1", "few")
+    topic = NAMES.changelog("g1", "few")
     Admin(config).create_changelogs([topic])
     _write(bootstrap, topic, {"a": b"[1]"})
     with ChangelogReader(config, [topic], last=10) as reader:
@@ -68,7 +70,7 @@ def test_a_short_topic_is_read_whole_when_more_are_asked_for(bootstrap: str) -> 
 
 def test_a_topic_that_does_not_exist_yet_is_waited_for(bootstrap: str) -> None:
     config = {"bootstrap.servers": bootstrap}
-    topic = changelog_topic("g1", "later")
+    topic = NAMES.changelog("g1", "later")
     with ChangelogReader(config, [topic]) as reader:
         assert reader.read() == []
         Admin(config).create_changelogs([topic])

@@ -17,15 +17,17 @@ import psutil
 import pytest
 from confluent_kafka.admin import AclOperation
 from harness import PATIENCE_S, until
+from ports import closed_port
 from secured import CLIENT_SECRET, PASSWORD, USER, SecuredBroker, variables
 from swapping import CONTROL_TOPIC, Swapping, wiring
-from tokens import closed_port
 
 from liveboard.config import KafkaSettings, SslSettings
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC, TOPIC_PREFIX, changelog_topic
+from liveboard.contract.names import Names
 from liveboard.contract.status import Phase, State
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+NAMES = Names()
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 VIEWER_KEY = "viewer-key-93ab55aa"
 SPARK_SECRET = "spark-secret-71c2d4"
@@ -65,7 +67,7 @@ def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Pa
         board.pipeline.stop()
         seen |= {
             f"{topic} {message.partition()}-{message.offset()}": message.value() or b""
-            for topic in (STATUS_TOPIC, CONTROL_CHANGELOG, CONTROL_TOPIC)
+            for topic in (NAMES.status, NAMES.verdicts, NAMES.owner, CONTROL_TOPIC)
             for message in board.topics.messages(topic)
         }
     seen |= {str(file): file.read_bytes() for file in run.rglob("*") if file.is_file() and file.suffix != ".jar"}
@@ -121,7 +123,7 @@ def _waiting(broker: SecuredBroker, login: KafkaSettings, directory: Path) -> It
     environment = {"LIVEBOARD_SERVER_PSK": VIEWER_KEY, "LIVEBOARD_SERVER_PORT": str(port), **variables(login)}
     with contextlib.closing(Swapping(broker.bootstrap_servers, directory, **environment)) as board:
         # What an earlier board left on this broker is not this one's.
-        leftovers = [topic for topic in board.admin.partitions() if topic.startswith((TOPIC_PREFIX, CONTROL_TOPIC))]
+        leftovers = [topic for topic in board.admin.partitions() if topic.startswith(NAMES.board)]
         board.admin.delete(leftovers)
         board.fill(0)
         board.start()
@@ -203,7 +205,7 @@ def _survives_permissions_that_are_taken_away(broker: SecuredBroker, board: Swap
     following = board.wait_until_live(wiring(1, "inner"))
 
     # While it follows.
-    changelog = changelog_topic(following, "final_ui")
+    changelog = NAMES.changelog(following, "final_ui")
     for operation, word, topic in ((READ, "read", "users1"), (WRITE, "write", changelog)):
         with broker.denied(operation, topic):
             board.fill(1)

@@ -20,14 +20,14 @@ from live import KEY, USERS, Board, Client, Running, at, serving, users, wait
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import liveboard
-from liveboard import cli
 from liveboard.client.address import Unreachable
+from liveboard.commands import cli
 from liveboard.config import KeySettings, Secret
 from liveboard.contract import frames
 from liveboard.contract.schema import TS, Column
 from liveboard.kafka.admin import Admin
 from liveboard.serving import hashes, throttle, tls
-from liveboard.serving.hub import Limits
+from liveboard.serving.limits import Limits
 from liveboard.serving.login import make_token
 from liveboard.serving.mirror import Database
 

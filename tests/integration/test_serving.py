@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,19 +14,22 @@ from typing import Any
 import pytest
 import rows as oracle
 from live import KEY, USERS, Board, Client, Running, at, close_code, get, serving, users, wait
+from ports import closed_port
 
 from liveboard.config import Secret, ServerSettings
-from liveboard.config_values import RowCaps
+from liveboard.config.values import RowCaps
 from liveboard.contract import frames
-from liveboard.contract.names import CONTROL_CHANGELOG
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import STALE_AFTER_S, Phase
-from liveboard.errors import LiveboardError
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.broker import Broker
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.feed import Feed
 from liveboard.serving.server import LiveServer
+
+NAMES = Names()
 
 pytestmark = pytest.mark.integration
 
@@ -54,9 +56,18 @@ def test_a_table_ticks(board: Board, running: Running) -> None:
             "total": 10,
             "rows": [[3, "0-3", ["u3", 99, at(3)]]],
             "drop": 0,
+            "insert": 0,
         }
         board.write(str(board.live), users(10))
-        assert client.receive() == {"ev": "delta", "id": 1, "version": 3, "total": 11, "rows": [], "drop": 0}
+        assert client.receive() == {
+            "ev": "delta",
+            "id": 1,
+            "version": 3,
+            "total": 11,
+            "rows": [],
+            "drop": 0,
+            "insert": 0,
+        }
         board.write(str(board.live), {"0-0": None})
         client.until(lambda: client.totals[1] == 10)
         assert [key for key, _ in client.rows[1]] == ["0-1", "0-2", "0-3", "0-4", "0-5"]
@@ -113,7 +124,7 @@ def test_deltas_lead_to_what_a_fresh_snapshot_shows_and_two_clients_see_the_same
             board.write(str(board.live), changes)
             rows = [(key, tuple(row)) for key, row in sorted(model.items(), key=lambda item: item[1][-1])]
             for id, options in enumerate(asked):
-                query = {part: options.get(part) for part in ("sort", "filter", "search")}
+                query: dict[str, Any] = {part: options.get(part) for part in ("sort", "filter", "search")}
                 found = oracle.queried(rows, USERS, **query)
                 begin, size = options.get("offset", 0), options.get("size", 300)
                 expected = [(key, list(row)) for key, row in found[begin : begin + size]]
@@ -153,7 +164,7 @@ def test_b15_a_switch_in_the_midst_of_deltas(board: Board, running: Running) -> 
             board.switch(after, ahead=5)
             for _ in range(20):
                 client.receive()
-            assert running.server.hub.catalogue.live == before
+            assert running.server.catalogue.live == before
             assert {client.generations[id] for id in (1, 2, 3)} == {before}
             board.write(after, {f"0-{n}": [f"new{n}", n, at(n)] for n in range(10, 15)})
             client.until(lambda: client.generations[1] == client.generations[2] == after)
@@ -201,7 +212,7 @@ def test_b16_a_pinned_generation_stays_until_it_is_closed(board: Board, running:
             client.until(lambda id=id: any(f["ev"] == "error" and f["id"] == id for f in client.frames))  # type: ignore[misc]
         assert {f["code"] for f in client.frames if f["ev"] == "error"} == {"unknown_table"}
         assert client.subscribe(5, generation=before)["code"] == "unknown_table"
-        wait(lambda: before not in {table.generation for table in running.server.hub.catalogue})
+        wait(lambda: before not in {table.generation for table in running.server.catalogue})
         wait(lambda: running.server.views.mirrors == 0)
         board.write(after, users(101))
         client.until(lambda: client.totals[3] == 2)
@@ -213,11 +224,7 @@ def test_a_closed_generation_is_served_until_the_next_one_is_loaded(board: Board
         client.subscribe(1)
         board.switch(after, ahead=1)
         board.close(before)
-        wait(
-            lambda: (
-                running.server.hub.catalogue.status and before not in running.server.hub.catalogue.status.generations
-            )
-        )
+        wait(lambda: running.server.catalogue.status and before not in running.server.catalogue.status.generations)
         assert client.subscribe(2)["generation"] == before
         board.write(after, users(7))
         client.until(lambda: client.generations.get(1) == client.generations[2] == after)
@@ -286,7 +293,7 @@ def test_the_board_can_come_after_the_server(kafka: str) -> None:
         assert (status, answer["error"]["code"]) == (503, "not_ready")
         generation = board.build()
         board.announce(phase=Phase.BUILDING)
-        wait(lambda: running.server.hub.catalogue.status)
+        wait(lambda: running.server.catalogue.status)
         assert client.subscribe(2, "orchestrator_status")["total"] == 1
         assert client.subscribe(3)["code"] == "unknown_table"
         assert "nothing is live yet" in get(running, "/readyz", key=None)[1]["error"]["message"]
@@ -295,9 +302,9 @@ def test_the_board_can_come_after_the_server(kafka: str) -> None:
         running.bound(generation)
         assert client.subscribe(4)["total"] == 2
         assert get(running, "/readyz", key=None) == (200, {"status": "ready", "generation": generation})
-        Admin({"bootstrap.servers": kafka}).create_changelogs([CONTROL_CHANGELOG])
+        Admin({"bootstrap.servers": kafka}).create_changelogs([NAMES.verdicts])
         assert client.subscribe(5, "control_raw")["total"] == 0
-        board.write_topic(CONTROL_CHANGELOG, {"0-0": [0, 0, "{}", "rejected", "why", at(1)]})
+        board.write_topic(NAMES.verdicts, {"0-0": [0, 0, "{}", "rejected", "why", at(1)]})
         client.until(lambda: client.totals[5] == 1)
 
 
@@ -306,9 +313,9 @@ def test_b17_the_status_is_one_row_whatever_happens(board: Board, running: Runni
         client.subscribe(1, "orchestrator_status")
         for text in ("one", "two", "three"):
             board.announce(message=text, last_applied=at(1))
-            client.until(lambda text=text: client.rows[1][0][1][-1] == text)  # type: ignore[misc]
+            client.until(lambda text=text: client.rows[1][0][1][5] == text)  # type: ignore[misc]
             row = client.rows[1][0][1]
-            assert row == [f"users-{board.live}", "left", at(1), board.live, "live", text]
+            assert row == [f"users-{board.live}", "left", at(1), board.live, "live", text, None, None, None, None]
             assert client.totals[1] == 1
 
 
@@ -318,12 +325,12 @@ def test_a_pipeline_that_has_said_nothing_for_long_is_stale_until_it_says_someth
     with running.client() as client:
         client.subscribe(1, "orchestrator_status")
         board.announce(seconds_ago=STALE_AFTER_S + 1, message="the Spark process has died")
-        client.until(lambda: client.rows[1][0][1][-2] == "stale")
-        message = client.rows[1][0][1][-1]
+        client.until(lambda: client.rows[1][0][1][4] == "stale")
+        message = client.rows[1][0][1][5]
         assert message.startswith("nothing has been heard from the pipeline since 20")
         assert message.endswith("; the last was: the Spark process has died")
         board.announce()
-        client.until(lambda: client.rows[1][0][1][-2:] == ["live", ""])
+        client.until(lambda: client.rows[1][0][1][4:6] == ["live", ""])
 
 
 def test_max_rows_keeps_the_newest(board: Board) -> None:
@@ -338,10 +345,8 @@ def test_max_rows_keeps_the_newest(board: Board) -> None:
             assert f'liveboard_evicted_rows_total{{generation="{board.live}",table="users_ui"}} 8.0' in metrics
 
 
-def test_while_the_broker_is_away_the_tables_stay(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with Broker(tmp_path, port) as broker:
+def test_b44_while_the_broker_is_away_the_tables_stay_and_the_status_says_so(tmp_path: Path) -> None:
+    with Broker(tmp_path, closed_port()) as broker:
         board = Board(broker.bootstrap_servers)
         generation = board.build()
         board.write(generation, users(*range(3)))
@@ -349,10 +354,17 @@ def test_while_the_broker_is_away_the_tables_stay(tmp_path: Path) -> None:
         with serving(broker.bootstrap_servers) as running, running.client() as client:
             running.bound(generation)
             client.subscribe(1)
+            client.subscribe(3, "orchestrator_status")
             broker.stop()
             assert client.subscribe(2, sort=[["age", "desc"]])["total"] == 3
             assert get(running, "/readyz", key=None)[0] == 200
+            client.until(lambda: client.rows[3][0][1][4] == "away")
+            message = client.rows[3][0][1][5]
+            assert message.startswith("Kafka has not answered since 20")
+            assert f"expected a Kafka broker at {broker.bootstrap_servers}, found none" in message
             broker.start()
+            board.announce()
+            client.until(lambda: client.rows[3][0][1][4] == "live")
             board.write(generation, users(3))
             client.until(lambda: len(client.rows[1]) == len(client.rows[2]) == 4)
             assert "error" not in {frame["ev"] for frame in client.frames}
@@ -394,7 +406,7 @@ def test_a_server_whose_feed_fails_ends_with_a_sentence(
         raise ZeroDivisionError("the test's own")
 
     monkeypatch.setattr(owner, part, fails)
-    server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), {"bootstrap.servers": board.bootstrap}, "control")
+    server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), {"bootstrap.servers": board.bootstrap}, NAMES)
     with pytest.raises(LiveboardError, match=r"cannot keep its tables up to date .* \(ZeroDivisionError\)"):
         server.run(threading.Event())
     assert "the test's own" in caplog.text

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from live import KEY, Board, Client, Running, at, close_code, get, serving, users, wait
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidState
+from websockets.exceptions import ConnectionClosed, InvalidState
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from liveboard.config import Secret
 from liveboard.contract import frames
 from liveboard.contract.schema import TS, Column
-from liveboard.serving.hub import Limits
+from liveboard.serving.limits import Limits
 from liveboard.serving.log import LineFormatter
 from liveboard.serving.login import make_token
 
@@ -103,6 +103,20 @@ def test_bad_frames_of_every_kind_are_answered_and_the_connection_goes_on(runnin
     with running.client() as client:
         client.socket.send("x" * (frames.MAX_CLIENT_FRAME_BYTES + 1))
         assert close_code(client) == 1009
+
+
+@pytest.mark.parametrize(("frame", "code"), [(b"\xff", 1007), (b"x" * (frames.MAX_CLIENT_FRAME_BYTES + 1), 1009)])
+def test_who_sends_on_after_a_broken_frame_is_told_why_it_is_sent_away(
+    running: Running, frame: bytes, code: int
+) -> None:
+    for _ in range(5):
+        with running.client() as client:
+            client.socket.send(frame, text=True)
+            # Sent while the server hangs up; what it has not read by then must not reset the connection.
+            with contextlib.suppress(ConnectionClosed):
+                for _ in range(500):
+                    client.socket.send("x" * 1_000)
+            assert close_code(client) == code
 
 
 def test_too_many_and_overloaded(board: Board) -> None:
@@ -234,7 +248,7 @@ def test_b22_ten_thousand_subscriptions_leave_nothing_behind(board: Board, runni
         board.write(str(board.live), users(0, age=5))
         client.receive_ev("delta")
     wait(lambda: (len(hub.viewers), views.windows) == (0, 0))
-    assert len(next(table for table in hub.catalogue if table.name == "users_ui")) == 10
+    assert len(next(table for table in running.server.catalogue if table.name == "users_ui")) == 10
 
 
 def test_beats_come_by_themselves(board: Board) -> None:

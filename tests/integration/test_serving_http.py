@@ -10,7 +10,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from live import KEY, Board, Running, at, get, users, wait
 
+from liveboard import __version__
 from liveboard.config import Secret
+from liveboard.contract.names import Names
 from liveboard.kafka.admin import Admin
 from liveboard.serving.login import make_token
 
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 
 def test_http(board: Board, running: Running) -> None:
-    assert get(running, "/healthz", key=None) == (200, {"status": "ok"})
+    assert get(running, "/healthz", key=None) == (200, {"status": "ok", "server": f"liveboard {__version__}"})
     status, answer = get(running, "/api/tables")
     assert (status, answer["generation"]) == (200, board.live)
     assert next((table["name"], table["rows"]) for table in answer["tables"]) == ("users_ui", 10)
@@ -95,11 +97,17 @@ def test_metrics(board: Board, running: Running) -> None:
 
 
 def test_topics_to_choose_from(board: Board, running: Running) -> None:
-    Admin({"bootstrap.servers": board.bootstrap}).create(["choose-me", "_internal", "liveboard-control"])
+    other = Names("another-board")
+    hidden = ["liveboard-control", other.status, other.verdicts, other.control, other.changelog("g1", "users_ui")]
+    shown = ["choose-me", "_me-too", "liveboard-news", "order-status"]
+    admin = Admin({"bootstrap.servers": board.bootstrap})
+    admin.create([*shown, *hidden])
     status, answer = get(running, "/api/topics")
     assert status == 200
-    assert "choose-me" in answer["topics"]
-    assert [name for name in answer["topics"] if name.startswith(("_", "liveboard"))] == []
+    admin.delete([*shown, *hidden])
+    assert {*shown, *hidden} & set(answer["topics"]) == set(shown)
+    assert not any(map(Names().owns, answer["topics"]))
+    assert answer["joinKinds"] == ["left", "inner", "asof"]
     assert get(running, "/api/topics", key=None)[0] == 401
 
 
@@ -122,7 +130,7 @@ def test_charts_are_over_all_rows_that_match(board: Board, running: Running) -> 
     assert [step["mean"] for step in ages["series"]] == list(range(10))
     assert ages["series"][1]["at"] - ages["series"][0]["at"] == 906
     few = chart(column="age", filter='[["age","=",3]]')
-    assert few["distribution"] == {"low": 3, "high": 3, "counts": [1]}
+    assert few["distribution"] == {"low": 3, "high": 3, "counts": [1], "mean": 3, "sum": 3}
     names = chart(column="userId", filter='[["age","<",2]]')
     assert names["frequencies"] == [{"value": "u0", "rows": 1}, {"value": "u1", "rows": 1}]
     assert chart(column="age", search="nobody")["distribution"] is None

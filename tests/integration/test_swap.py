@@ -13,19 +13,19 @@ from swapping import CONTROL_TOPIC, Swapping, swapping, wiring
 
 from liveboard.contract.status import Phase, State
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 REJECTED = {
     b"{": "expected a JSON object, found {",
-    b'{"usersTopic":"users1"}': "accountsTopic: expected a topic name, found nothing",
+    b'{"users":"users1"}': "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none",
     b'{"usersTopic":" ","accountsTopic":"accounts1"}': "usersTopic: expected a topic name",
     b'{"usersTopic":"users1","accountsTopic":"accounts1","joinType":"outer"}': "joinType: expected left, inner or asof",
     b'{"usersTopic":"users1","accountsTopic":"none"}': "expected the Kafka topics ['none']",
 }
 
 
-def test_a_board_through_its_swaps(tmp_path: Path) -> None:
-    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="keep") as board:
+def test_a_board_through_its_swaps(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="keep") as board:
         board.start()
 
         # B14, B18: without a control message, the configured topics.
@@ -71,12 +71,11 @@ def test_a_board_through_its_swaps(tmp_path: Path) -> None:
         assert board.status().last_applied != before.last_applied
 
         # B15: a burst ends on its last message and builds at most two of them.
+        # B36: what that one does not name is as the messages before it have left it.
         newest = board.status().newest
         burst = [board.ask(wiring(1 + n % 2, ["left", "asof"][n // 2 % 2])) for n in range(19)]
         last = board.ask({"topics": {"users": "users2", "accounts": "accounts2"}, "joins": {"user_account": "inner"}})
-        expected = wiring(2)
-        expected.joins["user_account"] = "inner"  # type: ignore[index]
-        third = board.wait_until_live(expected)
+        third = board.wait_until_live(wiring(2, "asof", "inner"))
         assert board.status().newest <= newest + 2
         assert board.verdicts()[last] == ("applied", None)
         assert {board.verdicts()[place][0] for place in burst[:-1]} <= {"superseded"}
@@ -85,8 +84,7 @@ def test_a_board_through_its_swaps(tmp_path: Path) -> None:
         # A build that fails changes nothing, says why, and the next message works.
         states = board.states()
         number = board.status().newest + 1
-        obstacle = board.pipeline.storage / "pipeline" / f"g{number}"
-        obstacle.write_text("in the way")
+        obstacle = board.block(f"g{number}")
         place = board.ask(wiring(1))
         status = board.wait_for(lambda status: status.newest == number and len(status.generations) == len(states))
         assert board.states() == states
@@ -94,9 +92,9 @@ def test_a_board_through_its_swaps(tmp_path: Path) -> None:
         assert status.phase is Phase.LIVE
         assert status.message.startswith(f"g{number} could not be built: ")
         assert board.verdicts()[place] == ("failed", status.message)
-        obstacle.unlink()
+        board.admin.delete([obstacle])
         board.ask(wiring(1))
-        fourth = board.wait_until_live(wiring(1))
+        fourth = board.wait_until_live(wiring(1, "left", "inner"))
         board.expect_oracle(fourth)
         board.expect_oracle(third)
 
@@ -122,7 +120,7 @@ def _the_command_waits_for_its_end(board: Swapping) -> None:
     done = _liveboard(board, "swap", "--users", "users2", "--accounts", "accounts2", "--join", "asof", "--wait")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("the board is live with the new wiring\n")
-    assert board.status().generations[board.status().live or ""].wiring == wiring(2, "asof")
+    assert board.status().generations[board.status().live or ""].wiring == wiring(2, "asof", "inner")
     done = _liveboard(board, "swap", "--join", "asof", "--wait")
     assert (done.returncode, done.stdout) == (0, "nothing to do: this wiring is live already\n")
     done = _liveboard(board, "swap", "--users", "none", "--wait")
@@ -143,8 +141,8 @@ def _liveboard(board: Swapping, *command: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_same(tmp_path: Path) -> None:
-    with swapping(tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="0 s") as board:
+def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_same(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path, LIVEBOARD_CONTROL_RETIRE_AFTER="0 s") as board:
         board.admin.delete(["users"])
         board.start()
         status = board.wait_for(lambda status: status.phase is Phase.WAITING)
@@ -165,8 +163,8 @@ def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_sa
         board.pipeline.stop()
 
 
-def test_b15_a_swap_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+def test_b15_a_swap_under_load_loses_and_doubles_nothing(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path) as board:
         board.fill(1, 100_000)
         board.start()
         first = board.wait_until_live(wiring(0))

@@ -16,7 +16,7 @@ from whole import LIVEBOARD, PATIENCE_S, TABLES, Up, command, left, up_in
 from liveboard.config import default_board
 from liveboard.contract.tables import table_columns
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture

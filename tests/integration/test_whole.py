@@ -14,17 +14,17 @@ from live import Client, Running, serving
 from oracle import Table
 from swapping import Swapping, swapping, wiring
 
+from liveboard.contract.board import Wiring
 from liveboard.contract.schema import Column
-from liveboard.contract.status import Wiring
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 TABLES = ("users_ui", "accounts_ui", "final_ui", "user_account", "rejects_ui")
 MOST = 10_000
 
 
-def test_viewers_see_what_the_topics_hold_and_swaps_break_nothing(tmp_path: Path) -> None:
-    with swapping(tmp_path) as board:
+def test_viewers_see_what_the_topics_hold_and_swaps_break_nothing(kafka: str, tmp_path: Path) -> None:
+    with swapping(kafka, tmp_path) as board:
         board.start()
         first = board.wait_until_live(wiring(0))
         with serving(board.bootstrap) as server:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from liveboard import cli
-from liveboard.access import choose
+from liveboard.commands import cli
+from liveboard.commands.access import choose
 from liveboard.config import KeySettings, Secret, ServerSettings
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Role
-from liveboard.errors import LiveboardError
 from liveboard.serving import hashes
 from liveboard.serving.auth import Grant, Keys, bearer, check_keys
 from liveboard.serving.throttle import FORGIVEN_EVERY_S, Throttle

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
-from peer import figures
+import pytest
+import report
+from keys import Found, figures, shapes
+from load import Keyed
+from measure import SUITES
 from peer.events import Past, row_of, shown_at
-from peer.figures import Figure, Target, percentile
+from report import Figure, Target, percentile
+from stage import QUICK, Sizes, Suite
+
+_BENCH = Path(report.__file__).parent
 
 
 def test_an_event_is_shown_when_its_row_shows_it_or_a_newer_one() -> None:
@@ -26,26 +35,56 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 
 def test_rounds_become_medians_and_their_ratio_is_held_against_the_target() -> None:
-    rounds = [[Figure("m", "ms", ours, theirs, Target(0.5))] for ours, theirs in ((1.0, 4.0), (9.0, 4.0), (2.0, 3.0))]
-    (row,) = figures.rows(rounds)
+    rounds = [
+        [Figure("m", "ms", ours, theirs, Target(0.5, of_ratio=True))]
+        for ours, theirs in ((1.0, 4.0), (9.0, 4.0), (2.0, 3.0))
+    ]
+    (row,) = report.rows(rounds)
     assert (row["liveboard"], row["deephaven"], row["ratio"], row["met"]) == (2.0, 4.0, 0.5, True)
     assert row["target"] == "ratio ≤ 0.5"
     assert row["rounds"] == {"liveboard": [1.0, 9.0, 2.0], "deephaven": [4.0, 4.0, 3.0]}
 
 
 def test_what_could_not_be_measured_has_no_ratio() -> None:
-    (row,) = figures.rows([[Figure("m", "ms", 1.0, None, Target(0.5))]])
-    assert (row["deephaven"], row["ratio"], row["met"]) == (None, None, None)
+    (row,) = report.rows([[Figure("m", "ms", 1.0, None, Target(0.5, of_ratio=True))]])
+    assert (row.keys() & {"deephaven", "ratio", "rounds"}, row["met"]) == (set(), None)
+
+
+def test_a_figure_of_liveboard_alone_is_held_against_its_own_target() -> None:
+    alone = [
+        Figure("rate", "rows/s", 533_215.4, target=Target(400_000, at_least=True)),
+        Figure("lag", "ms", 10.12345, target=Target(10)),
+        Figure("none", "ms", 1.0),
+    ]
+    assert report.rows([alone]) == [
+        {"measure": "rate", "unit": "rows/s", "liveboard": 533_215, "target": "≥ 400,000", "met": True},
+        {"measure": "lag", "unit": "ms", "liveboard": 10.12, "target": "≤ 10", "met": False},
+        {"measure": "none", "unit": "ms", "liveboard": 1.0},
+    ]
 
 
 def test_only_what_was_measured_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
-    first = figures.rows([[Figure("a", "s", 1.0, 1.0), Figure("b", "s", 2.0, 1.0)]])
-    figures.keep(file, {"date": "one"}, "first", {}, first)
-    figures.keep(file, {"date": "two"}, "second", {"load": 1}, figures.rows([[Figure("b", "s", 3.0, 1.0)]]))
-    kept = figures.load(file)
-    assert {row["measure"]: row["liveboard"] for row in kept["results"]} == {"a": 1.0, "b": 3.0}
-    assert (kept["date"], kept["runs"]) == ("two", {"first": {}, "second": {"load": 1}})
+    first, second = ([{"measure": "m", "unit": "s", "liveboard": value}] for value in (1.0, 2.0))
+    report.keep(file, "a", {"date": "one"}, first)
+    report.keep(file, "b", {"date": "one"}, first)
+    report.keep(file, "b", {"date": "two", "sizes": {"rows": 1}}, second)
+    assert report.load(file) == {
+        "a": {"date": "one", "results": first},
+        "b": {"date": "two", "sizes": {"rows": 1}, "results": second},
+    }
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_the_kept_figures_are_of_the_suites_measures_and_can_be_shown(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite: Suite = import_module(name).SUITE
+    kept = report.load(_BENCH / suite.file)
+    assert kept.keys() <= suite.measures.keys()
+    report.show((row for run in kept.values() for row in run["results"]), suite.title)
+    assert "targets met" in capsys.readouterr().out
+    assert all(run.keys() >= {"date", "command", "load_before", "sizes"} for run in kept.values())
 
 
 def test_the_expected_content_is_that_of_the_events() -> None:
@@ -66,3 +105,41 @@ def test_the_expected_content_is_that_of_the_events() -> None:
     assert (inner.rows, inner.matched, inner.balance) == (len(pairs), len(pairs), sum(pairs))
     assert (asof.rows, asof.matched) == (len(accounts), len(enriched))
     assert asof.balance == sum(balance for _, _, balance in accounts)
+
+
+@pytest.mark.parametrize(("keys", "per_key"), [(1, 1_000), (3, 100), (300, 3)])
+def test_the_expected_rows_under_few_and_many_keys_are_those_of_the_events(keys: int, per_key: int) -> None:
+    load = Keyed("users", "accounts", keys, per_key, accounts_come=True)
+    events = list(load.history())
+    users, accounts = (
+        Counter(json.loads(event.value)["userId"] for event in events if event.topic == topic)
+        for topic in ("users", "accounts")
+    )
+    assert users + accounts == Counter({f"u{key}": per_key for key in range(keys)})
+    assert load.rows("left") == load.rows("asof") == users.total()
+    assert load.rows("inner") == sum(users[key] * accounts[key] for key in users)
+
+
+@pytest.mark.parametrize("accounts_come", [True, False])
+def test_the_users_among_the_events_are_the_ones_to_look_for(accounts_come: bool) -> None:
+    load = Keyed("users", "accounts", 3, 100, accounts_come)
+    users = [number for number in range(1_000) if load.event(number).topic == "users"]
+    assert [number for number in range(1_000) if load.shows(number, "left")] == users
+    assert len(users) == (990 if accounts_come else 1_000)
+
+
+@pytest.mark.parametrize("sizes", [Sizes(), QUICK])
+def test_few_keys_are_held_against_many_and_long_histories_against_short_ones(sizes: Sizes) -> None:
+    rates, labels = (200, 1_000), ("p50", "p99")
+    found = {
+        shape: Found(shape.keys, {(rate, label): shape.per_key for rate in rates for label in labels})
+        for shape in shapes(sizes)
+    }
+    value = {figure.measure: (figure.liveboard, str(figure.target)) for figure in figures("asof", sizes, found)}
+    few, many = sizes.keys[1], sizes.keys[-1]
+    per_key = sizes.keys_records // few
+    assert value[f"keys, build, {few:,} keys / {many:,} keys, as-of"] == (few / many, "≤ 2")
+    against = per_key / (sizes.keys_records // many)
+    assert value[f"keys, p50 at 200/s, {few:,} keys of {per_key:,} / {many:,} keys, as-of"] == (against, "≤ 2")
+    growth = f"{few:,} keys of {per_key:,} / {few:,} keys of {sizes.keys_short:,}, as-of"
+    assert value[f"keys, p50 at 1,000/s, {growth}"] == (per_key / sizes.keys_short, "≤ 2")

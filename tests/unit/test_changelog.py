@@ -1,3 +1,4 @@
+import base64
 from datetime import date
 
 import orjson
@@ -6,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liveboard.contract.changelog import ChangelogError, Value, decode_row
-from liveboard.contract.schema import TYPES, Column
+from liveboard.contract.schema import Column
+from liveboard.contract.types import TYPES
 
 COLUMNS = tuple(Column(f"c_{type_}", type_) for type_ in TYPES)
 SAFE = 2**53
@@ -17,8 +19,11 @@ ROWS = st.tuples(
     st.none() | st.integers(-(2**31), 2**31 - 1),
     st.none() | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([SAFE, SAFE + 1, -SAFE, -SAFE - 1]),
     st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 5).map(float),
+    st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=2).map(str),
     st.none() | st.dates().map(date.isoformat),
     st.none() | st.datetimes().map(lambda at: at.isoformat(timespec="microseconds") + "Z"),
+    st.none() | st.just('{"a":[1]}'),
+    st.none() | st.binary().map(lambda found: base64.b64encode(found).decode()),
 )
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from liveboard import __version__, cli, config
-from liveboard.errors import LiveboardError
+from liveboard import __version__, config
+from liveboard.commands import cli
+from liveboard.commands.tail import Changed, json_lines, text_lines
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka import address
-from liveboard.tail import Changed, json_lines, text_lines
 
-COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "tail", "tables", "export", "doctor")
+COMMANDS = ("up", "broker", "pipeline", "serve", "sample", "inspect", "init", "tail", "tables", "export", "doctor")
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,12 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["sample", "--count", "0"], "--count: expected a whole number from 1, found 0"),
         (["tail", "final_ui", "--limit", "1.5"], "--limit: expected a whole number from 1, found 1.5"),
         (["tail"], "TABLE"),
+        (["inspect"], "TOPIC"),
+        (["sample", "--like", "zoo"], "invalid choice: 'zoo'"),
+        (["up", "--sample", "zoo"], "invalid choice: 'zoo'"),
+        (["init", "--join", "left=a"], "--join: expected left=SOURCE,right=SOURCE,on=COLUMN,how=KIND, found left=a"),
+        (["init", "--join", "left=a,right=b,on=c,how=outer"], "expected how=left, inner or asof, found how=outer"),
+        (["init", "--no-joins", "--join", "left=a,right=b,on=c"], "not allowed with argument"),
         (["export"], "TABLE"),
         (["export", "final_ui", "--format", "xls"], "invalid choice: 'xls'"),
     ],
@@ -82,6 +89,8 @@ def test_wrong_usage_is_said_and_exits_2(
         ["broker"],
         ["pipeline"],
         ["sample"],
+        ["inspect", "orders"],
+        ["init"],
         ["tail", "final_ui"],
         ["tables"],
         ["export", "final_ui"],
@@ -114,6 +123,16 @@ def test_an_unknown_table_names_the_nearest(capsys: pytest.CaptureFixture[str]) 
 def test_the_rate_of_up_needs_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["up", "--rate", "5"]) == 1
     assert "--rate: expected --sample" in capsys.readouterr().err
+
+
+def test_options_about_users_are_not_for_the_shop(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sample", "--like", "shop", "--late-users", "0.5"]) == 1
+    assert "--late-users: expected no --like shop with it" in capsys.readouterr().err
+
+
+def test_the_shop_needs_a_board_that_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["up", "--sample", "shop"]) == 1
+    assert "--sample: expected a board that reads shop.orders" in capsys.readouterr().err
 
 
 def test_a_swap_that_asks_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +192,7 @@ def test_signals_set_the_event_and_are_given_back() -> None:
 
 
 def test_it_runs_as_a_module_and_imports_spark_only_for_the_pipeline() -> None:
-    script = "import sys, liveboard.cli, liveboard.up, liveboard.doctor; print('pyspark' in sys.modules)"
+    script = "import sys; from liveboard.commands import cli, up, doctor; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     done = subprocess.run([sys.executable, "-m", "liveboard", "--version"], capture_output=True, text=True, check=True)

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, date, datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, get_args
 
 import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.frames import Close
 
 import liveboard
+from liveboard.backoff import Backoff
+from liveboard.client import AsyncClient, AsyncTable, Client, SyncSubscription, Table
 from liveboard.client.address import Address, Unauthorized, Unreachable, address
-from liveboard.client.backoff import FIRST_S, LONGEST_S, Backoff
-from liveboard.client.connection import Connection, State
+from liveboard.client.connection import FIRST_WAIT_S, LONGEST_WAIT_S, Connection, State
 from liveboard.client.notebook import LiveDisplay, html
 from liveboard.client.subscription import DEFAULT_WINDOW, Listener, Subscription, ask
-from liveboard.client.update import Gap, Update, Window
+from liveboard.client.update import Gap, Update, WindowCopy
 from liveboard.contract import frames
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, WireColumn
-from liveboard.errors import LiveboardError
+from liveboard.contract.types import WireType
 
 KEY = "a key that nobody may see"
 URL = "http://127.0.0.1:8080"
@@ -387,13 +391,13 @@ def test_b23_windows_that_cannot_be_are_errors_before_anything_is_sent(window: t
 
 def test_b24_waits_begin_with_150_ms_and_grow_with_jitter_up_to_10_s() -> None:
     for chance in (0.0, 0.5, 1.0):
-        backoff = Backoff(lambda chance=chance: chance)  # type: ignore[misc]
-        waits = [backoff.next() for _ in range(2_000)]
-        assert waits[0] == FIRST_S == 0.15
+        backoff = Backoff(LONGEST_WAIT_S, FIRST_WAIT_S, lambda chance=chance: chance)  # type: ignore[misc]
+        waits = [backoff.failed() for _ in range(2_000)]
+        assert waits[0] == FIRST_WAIT_S == 0.15
         assert waits == sorted(waits)
-        assert waits[-1] == LONGEST_S * (0.5 + chance / 2) <= 10
+        assert waits[-1] == LONGEST_WAIT_S * (0.5 + chance / 2) <= 10
         backoff.reset()
-        assert backoff.next() == FIRST_S
+        assert backoff.failed() == FIRST_WAIT_S
 
 
 def test_b24_one_reattach_at_a_time_rows_stay_stale_and_a_snapshot_takes_the_mark_away() -> None:
@@ -415,7 +419,7 @@ def test_b24_one_reattach_at_a_time_rows_stay_stale_and_a_snapshot_takes_the_mar
                 server.wake()
                 await settle(lambda tries=tries: len(server.waits) == tries)  # type: ignore[misc]
                 assert (server.waiting, len(server.sockets)) == (1, 1)
-            assert server.waits[0] == FIRST_S < server.waits[2]
+            assert server.waits[0] == FIRST_WAIT_S < server.waits[2]
             assert (subscription.rows, subscription.stale_since) == ((("ada",),), since)
             server.wake()
             await settle(lambda: len(server.sockets) == 2 and server.socket.subscribed)
@@ -426,7 +430,7 @@ def test_b24_one_reattach_at_a_time_rows_stay_stale_and_a_snapshot_takes_the_mar
             assert not any(update.rows == (("late",),) for update in seen)
             server.socket.close(1006)
             await settle(lambda: len(server.waits) == 4)
-            assert server.waits[3] == FIRST_S
+            assert server.waits[3] == FIRST_WAIT_S
 
     asyncio.run(play())
 
@@ -477,7 +481,7 @@ def test_b24_tables_that_are_away_are_asked_for_again_all_in_one_wait() -> None:
             server.socket.say(snapshot(1, "ada"))
             server.socket.say(*(frames.Error(id, Code.UNKNOWN_TABLE, "gone") for id in (1, 2)))
             await settle(lambda: one.stale_since and two.stale_since)
-            assert (server.waits, one.rows, one.error) == ([FIRST_S], (("ada",),), None)
+            assert (server.waits, one.rows, one.error) == ([FIRST_WAIT_S], (("ada",),), None)
             server.wake()
             await settle(lambda: len(server.socket.subscribed) == 4)
             server.socket.say(frames.Error(3, Code.UNKNOWN_TABLE, "gone"), snapshot(4, "bob"))
@@ -551,8 +555,8 @@ def test_a_frame_that_cannot_be_read_is_left_out() -> None:
 
 
 def test_b25_other_columns_come_in_one_step_with_their_rows() -> None:
-    window = Window("t")
-    before = window.take(snapshot(1, "ada"))
+    copy = WindowCopy("t")
+    before = copy.take(snapshot(1, "ada"))
     wider = frames.Snapshot(
         id=1,
         version=2,
@@ -563,7 +567,7 @@ def test_b25_other_columns_come_in_one_step_with_their_rows() -> None:
         keys=("k",),
         rows=(("9007199254740993", "ada"),),
     )
-    after = window.take(wider)
+    after = copy.take(wider)
     assert (before.columns, before.rows) == ((NAME,), (("ada",),))
     assert (after.columns, after.rows, after.generation) == ((AGE, NAME), ((9007199254740993, "ada"),), "g2")
 
@@ -601,33 +605,33 @@ def test_b27_a_client_sends_nothing_but_auth_subscribe_and_unsubscribe() -> None
 
 
 def test_deltas_change_add_and_drop_rows() -> None:
-    window = Window("t")
-    window.take(snapshot(1, "a", "b", "c"))
-    changed = window.take(
+    copy = WindowCopy("t")
+    copy.take(snapshot(1, "a", "b", "c"))
+    changed = copy.take(
         frames.Delta(id=1, version=2, total=5, rows=((1, "x", ("X",)), (3, "d", ("D",)), (4, "e", ("E",))))
     )
     assert (changed.keys, changed.total) == (("a", "x", "c", "d", "e"), 5)
     assert [row[0] for row in changed.rows] == ["a", "X", "c", "D", "E"]
-    dropped = window.take(frames.Delta(id=1, version=3, total=1, rows=((0, "z", ("Z",)),), drop=4))
+    dropped = copy.take(frames.Delta(id=1, version=3, total=1, rows=((0, "z", ("Z",)),), drop=4))
     assert (dropped.keys, dropped.rows) == (("z",), (("Z",),))
     with pytest.raises(Gap):
-        window.take(frames.Delta(id=1, version=4, total=9, rows=((7, "far", ("F",)),)))
+        copy.take(frames.Delta(id=1, version=4, total=9, rows=((7, "far", ("F",)),)))
 
 
 def test_values_have_pythons_types() -> None:
-    types = ("string", "bool", "int32", "int64", "float64", "date", "timestamp")
-    columns = tuple(WireColumn(type_, type_) for type_ in types)
+    columns = tuple(WireColumn(type_, type_) for type_ in get_args(WireType))
     rows = (
-        ("a", True, 1, "9223372036854775807", 2, "2026-01-31", "2026-01-31T09:30:00.000001Z"),
-        (None,) * 7,
-        ("a", False, 1, 7, 2.5, "12026-01-31", "12026-01-31T09:30:00.000001Z"),
+        ("a", True, 1, "9223372036854775807", 2, "0.10", "2026-01-31", "2026-01-31T09:30:00.000001Z", "[1]", "AAE="),
+        (None,) * 10,
+        ("a", False, 1, 7, 2.5, None, "12026-01-31", "12026-01-31T09:30:00.000001Z", "{}", None),
     )
     frame = frames.Snapshot(
         id=1, version=1, generation=None, total=3, offset=0, columns=columns, keys=("a", "b", "c"), rows=rows
     )
-    update = Window("t").take(frame)
+    update = WindowCopy("t").take(frame)
     when = datetime(2026, 1, 31, 9, 30, 0, 1, UTC)
-    assert update.rows[0] == ("a", True, 1, 2**63 - 1, 2.0, date(2026, 1, 31), when)
+    assert update.rows[0] == ("a", True, 1, 2**63 - 1, 2.0, Decimal("0.10"), date(2026, 1, 31), when, "[1]", b"\0\1")
+    assert str(update.rows[0][5]) == "0.10"
     assert isinstance(update.rows[0][4], float)
     assert update.rows[1:] == rows[1:]
     assert update.records()[0]["timestamp"] == when
@@ -645,7 +649,7 @@ def test_moves_that_make_no_sense_are_refused() -> None:
 
 
 def test_html_shows_the_place_the_mark_and_no_markup_of_the_data() -> None:
-    update = Window("t").take(snapshot(1, "<script>", "&"))
+    update = WindowCopy("t").take(snapshot(1, "<script>", "&"))
     text = html(update)
     assert "&lt;script&gt;" in text
     assert "<script>" not in text
@@ -666,3 +670,14 @@ def test_importing_liveboard_imports_no_client() -> None:
     code = "import liveboard, sys; print('websockets' in sys.modules, 'pyarrow' in sys.modules); liveboard.connect"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found == "False False\n"
+
+
+def test_both_clients_take_the_same_parameters() -> None:
+    def parameters(method: Callable[..., Any]) -> dict[str, object]:
+        return {name: (taken.kind, taken.default) for name, taken in inspect.signature(method).parameters.items()}
+
+    assert parameters(liveboard.connect) == parameters(liveboard.connect_async)
+    for one, other in ((Client, AsyncClient), (Table, AsyncTable), (SyncSubscription, Subscription)):
+        for name in {name for name in dir(one) if not name.startswith("_")} - {"live"}:
+            if callable(getattr(one, name)):
+                assert parameters(getattr(one, name)) == parameters(getattr(other, name)), name

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liveboard.contract.status import Wiring
-from liveboard.errors import LiveboardError
-from liveboard.orchestrator.control import judge
+from liveboard.contract.board import Wiring
+from liveboard.contract.control import control_message, judge
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 
 BOARD = boards.default_board(how="inner")
+NAMES = Names()
 
 
 def asked(document: Any, board: Any = BOARD) -> Wiring:
-    return judge(json.dumps(document).encode(), board, "liveboard-control")
+    return judge(json.dumps(document).encode(), board, board.wiring, NAMES)
 
 
 def wiring(users: str = "u", accounts: str = "a", final: str = "left", asof: str = "asof") -> Wiring:
@@ -61,6 +63,43 @@ def test_the_general_form_can_name_every_join_and_leaves_the_others_as_configure
     )
 
 
+NOW = wiring("u9", "a9", "inner", "left")
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"topics": {"users": "u"}}, wiring("u", "a9", "inner", "left")),
+        ({"joins": {"user_account": "asof"}}, wiring("u9", "a9", "inner", "asof")),
+        ({"topics": {"accounts": "a"}, "joinType": "asof"}, wiring("u9", "a", "asof", "left")),
+        ({"topics": {}, "joinType": " ", "joins": {"final_ui": "asof"}}, wiring("u9", "a9", "asof", "left")),
+        # The short form's join type is left where it names none, B12.
+        ({"usersTopic": "u"}, wiring("u", "a9", "left", "left")),
+        ({"joinType": "asof"}, wiring("u9", "a9", "asof", "left")),
+    ],
+)
+def test_b36_what_a_message_does_not_name_stays_as_it_is(document: Any, expected: Wiring) -> None:
+    assert judge(json.dumps(document).encode(), BOARD, NOW, NAMES) == expected
+
+
+@given(
+    topics=st.dictionaries(st.sampled_from(["users", "accounts"]), st.sampled_from(["t1", "t2", "t3"])),
+    joins=st.dictionaries(
+        st.sampled_from(["", "final_ui", "user_account"]), st.sampled_from(["left", "inner", "asof"])
+    ),
+)
+def test_b36_the_one_builder_changes_what_it_was_told_and_nothing_else(topics: Any, joins: Any) -> None:
+    value = json.dumps(control_message(topics, joins)).encode()
+    if (not topics and not joins) or len(set(topics.values())) < len(topics):
+        with pytest.raises(LiveboardError):
+            judge(value, BOARD, NOW, NAMES)
+        return
+    found = judge(value, BOARD, NOW, NAMES)
+    assert found.topics == {**NOW.topics, **topics}
+    first = {"final_ui": joins[""]} if "" in joins else {}
+    assert found.joins == {**NOW.joins, **first, **{name: kind for name, kind in joins.items() if name}}
+
+
 def test_boards_of_any_sources_have_both_forms() -> None:
     topics = {"orders": "o", "items": "i", "trucks": "t"}
     joins = {"order_items": "inner", "order_trucks": "asof", "order_pairs": "inner"}
@@ -81,13 +120,17 @@ def test_boards_of_any_sources_have_both_forms() -> None:
         (b"[]", "expected a JSON object, found []"),
         (b"null", "expected a JSON object, found null"),
         (b"\xff\xfe", "expected a JSON object, found "),
-        (b"{}", "usersTopic: expected a topic name, found nothing"),
-        (b'{"usersTopic":"u"}', "accountsTopic: expected a topic name, found nothing"),
-        (b'{"usersTopic":"u","accountsTopic":null}', "accountsTopic: expected a topic name, found nothing"),
+        (b"{}", "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none of them"),
+        (b'{"users":"u"}', "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none"),
+        (b'{"joins":{}}', "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none"),
+        (b'{"usersTopic":"u","accountsTopic":null}', "accountsTopic: expected a topic name (1 to 249 letters, "),
         (b'{"usersTopic":"u","accountsTopic":" "}', "accountsTopic: expected a topic name "),
         (b'{"usersTopic":"u","accountsTopic":7}', "accountsTopic: expected a topic name "),
         (b'{"usersTopic":"u","accountsTopic":"a b"}', "accountsTopic: expected a topic name "),
-        (b'{"usersTopic":"u","accountsTopic":"liveboard.g1.users_ui"}', "accountsTopic: expected a topic name "),
+        (
+            b'{"usersTopic":"u","accountsTopic":"liveboard.g1.users_ui"}',
+            "accountsTopic: expected a topic that the board ",
+        ),
         (
             b'{"usersTopic":"u","accountsTopic":"u"}',
             'accountsTopic: expected a topic of its own, found "u" as in usersT',
@@ -101,9 +144,12 @@ def test_boards_of_any_sources_have_both_forms() -> None:
             'joinType: expected left, inner or asof, found "o',
         ),
         (b'{"usersTopic":"u","accountsTopic":"a","joinType":1}', "joinType: expected left, inner or asof, found 1"),
-        (b'{"joins":{}}', "topics: expected an object, found nothing"),
         (b'{"topics":"u"}', 'topics: expected an object, found "u"'),
-        (b'{"topics":{"users":"u"}}', "topics.accounts: expected a topic name, found nothing"),
+        (b'{"topics":{"users":null}}', "topics.users: expected a topic name (1 to 249 letters, digits, "),
+        (
+            b'{"topics":{"users":"accounts"}}',
+            'the topic of accounts: expected a topic of its own, found "accounts" as in',
+        ),
         (
             b'{"topics":{"users":"u","acounts":"a"}}',
             'topics: expected one of users, accounts, found "acounts", did you mean accounts?',
@@ -120,7 +166,7 @@ def test_boards_of_any_sources_have_both_forms() -> None:
 )
 def test_b13_a_message_that_cannot_be_followed_says_why(value: bytes | None, reason: str) -> None:
     with pytest.raises(LiveboardError) as error:
-        judge(value, BOARD, "liveboard-control")
+        judge(value, BOARD, BOARD.wiring, NAMES)
     assert str(error.value).startswith(reason)
 
 
@@ -143,7 +189,7 @@ _FIELDS = st.sampled_from(["usersTopic", "accountsTopic", "joinType", "topics", 
 def test_b13_any_bytes_are_a_wiring_of_the_board_or_one_line_about_why_not(value: bytes) -> None:
     found, why = None, ""
     try:
-        found = judge(value, BOARD, "liveboard-control")
+        found = judge(value, BOARD, BOARD.wiring, NAMES)
     except LiveboardError as error:
         why = str(error)
     if found is None:

@@ -1,4 +1,4 @@
-"""The README names everything that a user can set, run or look at."""
+"""The documents name everything that a user can set, run, ask or look at, and nothing that is not there."""
 
 from __future__ import annotations
 
@@ -6,41 +6,190 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from liveboard.config import default_board, documented_keys
-from liveboard.contract.tables import table_columns
+from liveboard.commands.doctor import CHECKS
+from liveboard.config import Duration, Secret, Settings, default_board, documented_keys
+from liveboard.config.board import DEFAULT_BOARD
+from liveboard.contract.names import EXPORT_FORMATS
+from liveboard.contract.status import Phase, State
+from liveboard.contract.tables import all_columns
+from liveboard.contract.types import TYPES
+from liveboard.pipeline.joins import KINDS
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob(".github/**/*.md")])
 README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs/settings.md").read_text()
+OPERATIONS = (ROOT / "docs/operations.md").read_text()
+BEHAVIOUR = (ROOT / "docs/behaviour.md").read_text()
+GLOSSARY = (ROOT / "docs/glossary.md").read_text()
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+SERVING = "".join(file.read_text() for file in sorted((ROOT / "src/liveboard/serving").glob("*.py")))
+
+SETTING = re.compile(r"`((?:kafka|spark|server|storage|control|board)(?:\.[a-z_<>]+)+)`")
+FILES_LIKE_SETTINGS = {"server.json", "kafka.address"}
+
+
+def test_a_stranger_reads_the_readme_to_its_end() -> None:
+    assert len(README.splitlines()) < 150
+
+
+def test_every_table_of_the_default_board_is_in_the_readme() -> None:
+    assert [table for table in all_columns(default_board()) if f"`{table}`" not in README] == []
 
 
 @pytest.mark.parametrize("key", documented_keys())
-def test_every_setting_is_in_the_readme(key: str) -> None:
-    assert f"`{key}`" in README
+def test_every_setting_has_its_row(key: str) -> None:
+    assert len(_rows(SETTINGS, key)) == 1
 
 
-def test_the_readme_has_no_setting_that_is_not_there() -> None:
-    named = set(re.findall(r"`((?:kafka|spark|server|storage|control|board)(?:\.[a-z_<>]+)+)`", README))
-    assert named - set(documented_keys()) == set()
+@pytest.mark.parametrize("key", [key for key in documented_keys() if "<name>" not in key])
+def test_every_default_is_as_documented(key: str) -> None:
+    written = _rows(SETTINGS, key)[0].split("|")[2].strip("` ")
+    value: Any = Settings()
+    for word in key.split("."):
+        value = getattr(value, word, None)
+    match value:
+        case Duration():
+            assert Duration.parse(json.loads(written)) == value
+        case int():
+            assert written == str(value)
+        case str() | Path() if str(value):
+            assert written == json.dumps(str(value))
+        case Secret():
+            assert not value
+            assert not written
 
 
-def test_every_command_is_in_the_readme() -> None:
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=lambda p: p.name)
+def test_no_document_has_a_setting_that_is_not_there(document: Path) -> None:
+    known = set(documented_keys())
+    named = {name for name in SETTING.findall(document.read_text()) if not name.startswith("spark.")}
+    # A section is no key, but may be named.
+    sections = {".".join(key.split(".")[:words]) for key in known for words in range(1, key.count(".") + 1)}
+    assert named - known - sections - FILES_LIKE_SETTINGS == set()
+
+
+def test_the_settings_of_spark_are_those_of_spark_or_ours() -> None:
+    ours = {key for key in documented_keys() if key.startswith("spark.")}
+    named = {name for name in SETTING.findall(SETTINGS) if name.startswith("spark.")}
+    assert named - {"spark.driver.memory"} == ours
+
+
+def test_the_documented_default_board_is_the_default_board() -> None:
+    written = re.findall(r"```toml\n(.*?)```", SETTINGS, re.DOTALL)[-1]
+    assert tomllib.loads(written)["board"] == tomllib.loads(DEFAULT_BOARD)
+
+
+@pytest.mark.parametrize("word", [*TYPES, *KINDS])
+def test_every_type_and_join_is_explained(word: str) -> None:
+    assert len(_rows(SETTINGS, word)) == 1
+
+
+def test_every_command_is_documented() -> None:
     text = subprocess.run(
         [sys.executable, "-m", "liveboard", "--help"], capture_output=True, text=True, check=True
     ).stdout
     commands = set(re.findall(r"^    ([a-z]+) ", text, re.MULTILINE))
-    assert commands == set(re.findall(r"^\| `liveboard ([a-z]+)", README, re.MULTILINE))
+    assert commands == set(re.findall(r"^\| `liveboard ([a-z]+)", OPERATIONS, re.MULTILINE))
 
 
-def test_every_table_of_the_default_board_is_in_the_readme() -> None:
-    assert [table for table in table_columns(default_board()) if f"`{table}`" not in README] == []
+def test_every_check_of_the_doctor_is_documented() -> None:
+    assert [name for name in CHECKS if f"`{name}`" not in OPERATIONS] == []
+
+
+def test_every_path_of_the_server_is_documented() -> None:
+    paths = set(re.findall(r'Route\("(/[a-z][^"]*)"', SERVING))
+    assert len(paths) > 10
+    assert paths == set(re.findall(r"^\| `(?:GET |POST |PUT |DELETE )?(/[^`]+)`", OPERATIONS, re.MULTILINE))
+
+
+def test_every_export_format_is_documented() -> None:
+    assert [name for name in EXPORT_FORMATS if f"`{name}`" not in OPERATIONS] == []
+
+
+def test_every_metric_is_documented() -> None:
+    metrics = set(re.findall(r'"(liveboard_[a-z_]+)"', SERVING))
+    assert len(metrics) > 15
+    documented = re.findall(r"^\| `(liveboard_[a-z_]+)`", OPERATIONS, re.MULTILINE)
+    assert metrics == {name.removesuffix("_total") for name in documented}
+
+
+def test_every_phase_and_state_is_documented() -> None:
+    assert [phase for phase in Phase if len(_rows(OPERATIONS, phase)) != 1] == []
+    assert [word for word in (*Phase, *State) if f"`{word}`" not in GLOSSARY] == []
+
+
+def test_the_glossary_explains_each_word_once() -> None:
+    words = re.findall(r"^\| \*\*([^*]+)\*\* \| .+\. \|$", GLOSSARY, re.MULTILINE)
+    assert len(words) == len(set(words)) == GLOSSARY.count("| **")
+
+
+def test_every_behaviour_that_tests_carry_is_documented() -> None:
+    assert set(_carriers()) - set(_behaviours()) == set()
+
+
+@pytest.mark.parametrize("number", sorted(map(int, re.findall(r"^\*\*B(\d+)\*\*", BEHAVIOUR, re.MULTILINE))))
+def test_every_behaviour_names_tests_that_carry_it(number: int) -> None:
+    named = {(ROOT / "docs" / link).resolve() for link in _behaviours()[number]}
+    assert named
+    assert named - _carriers().get(number, set()) == set()
+
+
+def test_the_map_has_every_module_and_no_other() -> None:
+    missing, strangers = {}, {}
+    for folder in sorted(path.parent for path in (ROOT / "src/liveboard").glob("*/__init__.py")):
+        modules = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("__")}
+        named = set(re.findall(r"`([a-z_]+)`", _rows(ARCHITECTURE, f"{folder.name}/")[0]))
+        missing[folder.name], strangers[folder.name] = modules - named, named - modules
+    assert {folder: names for folder, names in missing.items() if names} == {}
+    assert {folder: names for folder, names in strangers.items() if names} == {}
+
+
+@pytest.mark.parametrize("document", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_every_file_that_is_named_is_there(document: Path) -> None:
+    files = {name for name in re.findall(r"`([a-z_.\-/]+/[a-z_.\-/]*)`", document.read_text()) if "*" not in name}
+    assert len(files) > 5
+    roots = (ROOT, ROOT / "src/liveboard", ROOT / "tests")
+    assert {name for name in files if not any((root / name).exists() for root in roots)} == set()
+
+
+def test_every_command_of_make_is_documented() -> None:
+    commands = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert commands == set(re.findall(r"^\| `make ([a-z-]+)`", CONTRIBUTING, re.MULTILINE))
+
+
+def test_a_commit_is_checked_as_by_make() -> None:
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    checks = re.findall(r"\$\(BIN\)/(.+)", recipe[1]) + [
+        f"npm{rest}" for rest in re.findall(r"\$\(NPM\)(.+)", recipe[1])
+    ]
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert len(checks) == hooks.count("entry:")
+    assert [check for check in checks if check not in hooks] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document: Path) -> None:
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (document.parent / path).resolve() if path else document
+        assert file.is_relative_to(ROOT), target
+        assert file.exists(), target
+        assert not anchor or anchor in _anchors(file), target
 
 
 def test_every_dependency_has_its_reason() -> None:
-    reasons = (ROOT / "ARCHITECTURE.md").read_text()
     named = [
         re.split(r"[=<>\[]", line)[0].strip()
         for file in ("requirements.in", "requirements-dev.in")
@@ -51,4 +200,38 @@ def test_every_dependency_has_its_reason() -> None:
         document = json.loads(package.read_text())
         named += [*document.get("dependencies", {}), *document.get("devDependencies", {})]
     assert len(named) > 20
-    assert [name for name in named if name not in reasons] == []
+    assert [name for name in named if name not in ARCHITECTURE] == []
+
+
+def _rows(document: str, word: str) -> list[str]:
+    """The rows of tables that are about the word."""
+    return [line for line in document.splitlines() if line.startswith(f"| `{word}` |")]
+
+
+def _behaviours() -> dict[int, list[str]]:
+    """The links under each number of docs/behaviour.md."""
+    parts = re.split(r"^\*\*B(\d+)\*\*", BEHAVIOUR, flags=re.MULTILINE)[1:]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {int(number): re.findall(r"\]\((\S+\.py)\)", text) for number, text in pairs}
+
+
+def _carriers() -> dict[int, set[Path]]:
+    """The test files that carry each number: `test_b12_…`, B12, or B12 to B18."""
+    found: dict[int, set[Path]] = {}
+    for file in sorted((ROOT / "tests").glob("*/test_*.py")):
+        if file == Path(__file__):
+            continue
+        text = file.read_text()
+        names = " ".join(re.findall(r"def test((?:_b\d+)+)_", text))
+        numbers = {int(number) for number in re.findall(r"_b(\d+)", names) + re.findall(r"\bB(\d+)\b", text)}
+        for first, last in re.findall(r"\bB(\d+) to B(\d+)", text):
+            numbers |= set(range(int(first), int(last) + 1))
+        for number in numbers:
+            found.setdefault(number, set()).add(file)
+    return found
+
+
+def _anchors(file: Path) -> set[str]:
+    """What the headings of a document are called in links."""
+    headings = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

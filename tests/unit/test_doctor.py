@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 import pytest
+from registry import TestRegistry
 
-from liveboard import config, doctor, java, libraries
+from liveboard import config
+from liveboard.commands import doctor
+from liveboard.commands.doctor import CHECKS, Kafka
 from liveboard.config import Settings
-from liveboard.doctor import CHECKS, Kafka
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import java, libraries
 
 
 class Report(NamedTuple):
@@ -43,7 +48,7 @@ def _examine(settings: Settings) -> Report:
 
 @pytest.fixture(autouse=True)
 def _a_machine_with_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java/bin/java"), 21, Path("/java")))
+    monkeypatch.setattr(java, "executable", lambda: Path("/java/bin/java"))
     monkeypatch.setattr(libraries, "jars", lambda _: [Path("a.jar")])
 
 
@@ -57,7 +62,7 @@ def test_all_is_well_before_the_first_start(tmp_path: Path) -> None:
     assert report.ok, report.lines
     assert "`liveboard up` starts it" in report.lines["Kafka"][1]
     assert report.lines["topics"][1] == "users, accounts to be created by `liveboard up`"
-    assert report.lines["task slots"][1] == "6 needed, as many made"
+    assert report.lines["task slots"][1] == "4 needed, as many made"
     assert not (tmp_path / "data").exists()
 
 
@@ -68,7 +73,7 @@ def test_a_running_kafka_with_its_topics(tmp_path: Path, monkeypatch: pytest.Mon
     assert report.lines["Kafka"][1] == "3 topics at kafka:9092"
     assert report.lines["topics"][1] == "users (partitions: 3), accounts (partitions: 4)"
     assert report.lines["control topic"][1] == "liveboard-control"
-    assert report.lines["task slots"][1] == "16 needed, as many made"
+    assert report.lines["task slots"][1] == "9 needed, as many made"
 
 
 def test_missing_topics_elsewhere_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,13 +95,13 @@ def test_a_kafka_that_is_not_there(tmp_path: Path) -> None:
     ("master", "verdict", "text"),
     [
         (
-            "local[5]",
+            "local[3]",
             "problem",
-            'spark.master: expected 6 task slots or more, found 5 in local[5]; use "local"',
+            'spark.master: expected 4 task slots or more, found 3 in local[3]; use "local"',
         ),
-        ("local[6]", "ok", "6 needed, 6 in local[6]"),
-        ("local[99,3]", "ok", "6 needed, 99 in local[99,3]"),
-        ("spark://there:7077", "ok", "6 needed, checked by spark://there:7077"),
+        ("local[4]", "ok", "4 needed, 4 in local[4]"),
+        ("local[99,3]", "ok", "4 needed, 99 in local[99,3]"),
+        ("spark://there:7077", "ok", "4 needed, checked by spark://there:7077"),
     ],
 )
 def test_task_slots(tmp_path: Path, master: str, verdict: str, text: str) -> None:
@@ -120,6 +125,24 @@ def test_ports_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "kafka.port",
         "server.port",
     }
+
+
+def test_a_port_that_liveboards_own_server_answers_is_no_problem(tmp_path: Path) -> None:
+    class Health(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok", "server": "liveboard 1.2.3"}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Health) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        report = _examine(_settings(tmp_path, LIVEBOARD_SERVER_PORT=str(port)))
+        server.shutdown()
+    assert report.lines["server.port"] == ("ok", f"{port} of 127.0.0.1 is answered by liveboard 1.2.3")
 
 
 def test_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,10 +171,10 @@ def test_a_storage_directory_that_is_a_file(tmp_path: Path) -> None:
 
 
 def test_no_java_is_said_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> java.Java:
+    def none() -> Path:
         raise LiveboardError("install Java")
 
-    monkeypatch.setattr(java, "find_java", none)
+    monkeypatch.setattr(java, "executable", none)
     assert _examine(_settings(tmp_path)).lines["Java"] == ("problem", "install Java")
 
 
@@ -173,3 +196,24 @@ def test_checks_that_break_or_hang_are_problems_and_the_others_are_shown(
     assert lines["Python"][0] == "problem"
     assert "found none" in lines["Python"][1]
     assert lines["storage"][0] == "ok"
+
+
+def test_b39_the_registry_is_asked_for_the_schemas_of_sources_in_avro(tmp_path: Path) -> None:
+    board = """
+    [sources.orders]
+    topic = "orders"
+    format = "avro"
+    schema = "id bigint"
+    table = "orders_ui"
+    """
+    with TestRegistry(login="ada:geheim") as registry:
+        login = {"LIVEBOARD_REGISTRY_USERNAME": "ada", "LIVEBOARD_REGISTRY_PASSWORD": "geheim"}
+        settings = _settings(tmp_path, LIVEBOARD_BOARD=board, LIVEBOARD_REGISTRY_URL=registry.url, **login)
+        assert _examine(settings).lines["registry"] == ("ok", f"no orders-value yet at {registry.url}")
+        registry.register("orders-value", "long")
+        assert _examine(settings).lines["registry"] == ("ok", f"orders-value (versions: 1) at {registry.url}")
+        settings = _settings(tmp_path, LIVEBOARD_BOARD=board, LIVEBOARD_REGISTRY_URL=registry.url)
+        verdict, text = _examine(settings).lines["registry"]
+        assert verdict == "problem"
+        assert text.startswith("registry.username, registry.password: expected a login")
+    assert "not used" in _examine(_settings(tmp_path)).lines["registry"][1]

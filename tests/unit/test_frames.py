@@ -60,7 +60,7 @@ def test_shared_bodies_make_the_same_frames() -> None:
                 assert decode_server(frames.framed("snapshot", frame.id, frame.version, body)) == frame
             case frames.Delta():
                 changes = [(index, key.encode(), msgspec.json.encode(row)) for index, key, row in frame.rows]
-                body = frames.delta_body(frame.total, changes, frame.drop)
+                body = frames.delta_body(frame.total, changes, frame.drop, frame.insert)
                 assert decode_server(frames.framed("delta", frame.id, frame.version, body)) == frame
 
 

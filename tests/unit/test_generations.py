@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
 from liveboard.config import Duration
+from liveboard.contract.board import Wiring
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import generation_id
-from liveboard.contract.status import BoardStatus, GenerationRecord, Request, State, Wiring, decode_status, status_row
+from liveboard.contract.status import BoardStatus, GenerationRecord, Progress, Request, State, decode_status, status_row
 from liveboard.orchestrator import generations
 from liveboard.orchestrator.generations import Do, Step
 
 BOARD = boards.default_board()
-CONFIGURED = generations.configured(BOARD)
+CONFIGURED = BOARD.wiring
 
 
 def wiring(name: str) -> Wiring:
@@ -239,8 +240,11 @@ def test_b17_last_applied_changes_with_every_swap_and_only_then(board: Orchestra
 def test_b17_the_status_row_is_that_of_the_live_generation(board: Orchestrator) -> None:
     board.ask("2")
     board.settle()
-    row = status_row(changed(board.status, message="building g2"))
-    assert row == ("users", "accounts", "left", timestamp_text(1_000_000), "g1", "starting", "building g2")
+    record = changed(board.status.generations["g2"], progress=Progress(10, 40, 5.0))
+    records = {**board.status.generations, "g2": record}
+    row = status_row(changed(board.status, message="building g2", generations=records))
+    live = ("users", "accounts", "left", timestamp_text(1_000_000), "g1")
+    assert row == (*live, "starting", "building g2", "g2", 10, 40, 5.0)
 
 
 @pytest.mark.parametrize("state", list(State))

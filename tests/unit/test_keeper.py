@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from liveboard import keeper as keeping
+from liveboard.commands import keeper as keeping
+from liveboard.commands.display import Light
+from liveboard.commands.keeper import Child, Keeper
+from liveboard.commands.up import Overview, light_of
 from liveboard.contract import status
-from liveboard.display import Phase
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.board import Kept
-from liveboard.keeper import Child, Keeper
-from liveboard.up import Overview, phase_of
 
 PATIENCE_S = 30.0
 
@@ -119,7 +119,7 @@ def test_pauses_double_up_to_the_longest_and_begin_anew_after_health(
     clock = iter([0, 1] * 7 + [0, 61] + [0, 1] * 9)
     monkeypatch.setattr(keeper._stopping, "wait", wait)
     monkeypatch.setattr(keeper, "_run", lambda: "no")
-    monkeypatch.setattr("liveboard.keeper.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("liveboard.commands.keeper.time.monotonic", lambda: next(clock))
     keeper._keep()
     assert pauses == [1, 2, 4, 8, 16, 30, 30, 1, 2]
 
@@ -193,7 +193,7 @@ def test_stop_ends_a_stubborn_child_and_its_children(tmp_path: Path, monkeypatch
 OWNER = """
 import sys, time
 from pathlib import Path
-from liveboard.keeper import Child
+from liveboard.commands.keeper import Child
 child = Child("script", [], {}, Path(sys.argv[1]))
 child._command = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
 child.start()
@@ -216,30 +216,30 @@ def test_a_child_ends_with_a_killed_owner(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "live", "phase"),
     [
-        (status.Phase.STARTING, "g1", Phase.STARTING),
-        (status.Phase.WAITING, None, Phase.STARTING),
-        (status.Phase.BUILDING, None, Phase.BUILDING),
-        (status.Phase.BUILDING, "g1", Phase.LIVE),
-        (status.Phase.LIVE, "g1", Phase.LIVE),
-        (status.Phase.RESTARTING, "g1", Phase.STARTING),
-        (status.Phase.FAILED, None, Phase.STARTING),
+        (status.Phase.STARTING, "g1", Light.STARTING),
+        (status.Phase.WAITING, None, Light.STARTING),
+        (status.Phase.BUILDING, None, Light.BUILDING),
+        (status.Phase.BUILDING, "g1", Light.LIVE),
+        (status.Phase.LIVE, "g1", Light.LIVE),
+        (status.Phase.RESTARTING, "g1", Light.STARTING),
+        (status.Phase.FAILED, None, Light.STARTING),
     ],
 )
-def test_the_phase_follows_what_the_running_pipeline_says(said: status.Phase, live: str | None, phase: Phase) -> None:
+def test_the_phase_follows_what_the_running_pipeline_says(said: status.Phase, live: str | None, phase: Light) -> None:
     kept = Kept(status.BoardStatus(sources=(), phase=said, live=live), 1_000)
-    assert phase_of(kept, 1_000) is phase
-    assert phase_of(kept, 1_001) is Phase.STARTING
-    assert phase_of(None, 1_000) is Phase.STARTING
+    assert light_of(kept, 1_000) is phase
+    assert light_of(kept, 1_001) is Light.STARTING
+    assert light_of(None, 1_000) is Light.STARTING
 
 
 def test_tables_are_stale_from_the_moment_the_pipeline_was_no_longer_live() -> None:
     overview = Overview.__new__(Overview)
     overview._was_live, overview._stale_since = False, None
-    assert overview._health(Phase.STARTING).phase is Phase.STARTING
-    assert overview._health(Phase.BUILDING).phase is Phase.BUILDING
-    assert overview._health(Phase.LIVE).phase is Phase.LIVE
-    stale = overview._health(Phase.STARTING)
-    assert stale.phase is Phase.STALE
+    assert overview._health(Light.STARTING).light is Light.STARTING
+    assert overview._health(Light.BUILDING).light is Light.BUILDING
+    assert overview._health(Light.LIVE).light is Light.LIVE
+    stale = overview._health(Light.STARTING)
+    assert stale.light is Light.STALE
     assert stale.since is not None
-    assert overview._health(Phase.BUILDING) == stale
-    assert overview._health(Phase.LIVE).phase is Phase.LIVE
+    assert overview._health(Light.BUILDING) == stale
+    assert overview._health(Light.LIVE).light is Light.LIVE

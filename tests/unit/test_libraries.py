@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from liveboard import java, libraries
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import java, libraries
 
 RESOLVED = """\
 :: resolving dependencies :: liveboard#liveboard;working@vm
@@ -28,7 +28,7 @@ def use_ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
     executable = tmp_path / "fake-java"
     executable.write_text(f"#!/bin/sh\n{script}\n")
     executable.chmod(0o755)
-    monkeypatch.setattr(libraries, "find_java", lambda: java.Java(executable, 17, tmp_path))
+    monkeypatch.setattr(java, "executable", lambda: executable)
 
 
 IVY_RETRIEVES = """\

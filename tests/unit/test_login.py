@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from liveboard.access import Access, login_link
+from liveboard.commands.access import Access, login_link
 from liveboard.config import Secret
 from liveboard.serving.login import Logins, make_token
 

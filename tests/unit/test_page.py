@@ -29,14 +29,16 @@ def folder(tmp_path: Path) -> Path:
     return built
 
 
-def get(folder: Path, path: str, accepted: str = "", host: str = "board.example.com:8443") -> Response:
+def get(
+    folder: Path, path: str, accepted: str = "", host: str = "board.example.com:8443", ancestors: tuple[str, ...] = ()
+) -> Response:
     """What a browser gets."""
     scope = {
         "type": "http",
         "path_params": {"path": path.lstrip("/")},
         "headers": [(b"accept-encoding", accepted.encode()), (b"host", host.encode())],
     }
-    return asyncio.run(Page(folder).file(Request(scope)))
+    return asyncio.run(Page(folder, ancestors).file(Request(scope)))
 
 
 @pytest.mark.parametrize("path", ["/", "/table/final_ui", "/index.html"])
@@ -62,6 +64,27 @@ def test_the_page_may_connect_to_its_server_only(folder: Path, host: str, socket
     assert f"; connect-src 'self'{sockets}; " in policy
     assert policy.startswith("default-src 'self'; style-src ")
     assert "script-src" not in policy
+
+
+@pytest.mark.parametrize(
+    ("path", "ancestors", "policy"),
+    [
+        ("/embed/table/users_ui", ("https://intranet.example.com",), "https://intranet.example.com"),
+        (
+            "/embed/board",
+            ("https://a.example.com", "https://b.example.com"),
+            "https://a.example.com https://b.example.com",
+        ),
+        ("/embed/board", (), "'none'"),
+        ("/table/users_ui", ("https://intranet.example.com",), "'none'"),
+        ("/", ("https://intranet.example.com",), "'none'"),
+    ],
+)
+def test_other_sites_frame_what_is_made_for_it_and_only_if_they_are_named(
+    folder: Path, path: str, ancestors: tuple[str, ...], policy: str
+) -> None:
+    found = get(folder, path, ancestors=ancestors).headers["content-security-policy"]
+    assert found.endswith(f"; frame-ancestors {policy}")
 
 
 def test_hashed_files_are_cached_for_ever_and_compressed(folder: Path) -> None:

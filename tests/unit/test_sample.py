@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liveboard.config import Board, default_board
-from liveboard.errors import LiveboardError
-from liveboard.kafka import sample
-from liveboard.kafka.sample import BROKEN, Event, Options, events, options_for
+from liveboard.config import default_board
+from liveboard.contract.board import Board
+from liveboard.contract.errors import LiveboardError
+from liveboard.sample import producing
+from liveboard.sample.producing import Event, produce
+from liveboard.sample.users import BROKEN, Options, events, options_for
 
 
 def _all(**chosen: Any) -> list[Event]:
@@ -26,7 +28,7 @@ def _all(**chosen: Any) -> list[Event]:
 
 
 def _rows(found: list[Event], topic: str) -> list[dict[str, Any]]:
-    return [json.loads(event.value) for event in found if event.topic == topic and not event.broken]
+    return [json.loads(event.value or b"") for event in found if event.topic == topic and not event.broken]
 
 
 OPTIONS = st.fixed_dictionaries(
@@ -55,9 +57,13 @@ def test_every_event_is_read_or_refused_as_it_should_be(chosen: dict[str, Any]) 
     for event in _all(**chosen):
         if event.broken:
             with pytest.raises(oracle.Refused):
-                oracle.read(by_topic[event.topic], event.value)
+                oracle.read(by_topic[event.topic], _record(event))
         else:
-            assert None not in oracle.read(by_topic[event.topic], event.value).values()
+            assert None not in oracle.read(by_topic[event.topic], _record(event)).values()
+
+
+def _record(event: Any) -> oracle.Record:
+    return oracle.Record(event.topic, 0, 0, 0, event.value)
 
 
 def test_another_seed_gives_other_events() -> None:
@@ -81,7 +87,7 @@ def test_too_large_is_one_byte_over_the_limit_of_both_sources() -> None:
     users = replace(board.sources["users"], max_value_bytes=500)
     small = replace(board, sources={**board.sources, "users": users})
     options = options_for(small, count=500, bad=0.5)
-    sizes = {len(event.value) for event in events(options) if event.broken == "too large"}
+    sizes = {len(event.value or b"") for event in events(options) if event.broken == "too large"}
     assert sizes == {board.sources["accounts"].max_value_bytes + 1}
 
 
@@ -110,7 +116,7 @@ def test_late_users_come_after_their_first_accounts(late: float) -> None:
     first: dict[str, str] = {}
     announced = set()
     for event in _all(count=20_000, users=500, late_users=late):
-        user = json.loads(event.value)["userId"]
+        user = json.loads(event.value or b"")["userId"]
         first.setdefault(user, event.topic)
         if event.topic == "users":
             announced.add(user)
@@ -165,9 +171,9 @@ class FakeSender:
 
 
 def test_events_are_sent_at_an_even_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "_Sender", FakeSender)
+    monkeypatch.setattr(producing, "_Sender", FakeSender)
     started = time.monotonic()
-    assert sample.produce(events(Options(count=100)), 200, {}, threading.Event()) == 100
+    assert produce(events(Options(count=100)), 200, {}, threading.Event()) == 100
     passed = time.monotonic() - started
     assert 0.45 < passed < 2
     halfway = FakeSender.sent[50] - started
@@ -175,7 +181,7 @@ def test_events_are_sent_at_an_even_pace(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_sending_ends_when_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "_Sender", FakeSender)
+    monkeypatch.setattr(producing, "_Sender", FakeSender)
     stopping = threading.Event()
 
     def until_ten(events_: Any) -> Any:
@@ -184,4 +190,4 @@ def test_sending_ends_when_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> Non
                 stopping.set()
             yield event
 
-    assert sample.produce(until_ten(events(Options())), 0, {}, stopping) == 10
+    assert produce(until_ten(events(Options())), 0, {}, stopping) == 10

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liveboard.config import KafkaSettings, SaslSettings, Secret, SslSettings
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka import security
 
 SERVER = "broker:9092"

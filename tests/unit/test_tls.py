@@ -8,7 +8,7 @@ import pytest
 from certificates import Authority
 
 from liveboard.client.address import address
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 from liveboard.serving.tls import Certificate
 
 

@@ -5,6 +5,7 @@ from certificates import Authority
 from secured import CLIENT_SECRET, USER
 from tokens import SCOPE, TokenEndpoint
 
+from liveboard.contract.names import Names
 from liveboard.kafka import trouble
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_SSL"}
@@ -29,15 +30,15 @@ def test_what_spark_says_about_permissions_tells_the_operation() -> None:
     expected = (
         "expected permission to {} the Kafka topics {}, found none; add an ACL that allows {} to liveboard's user"
     )
-    read = trouble.of_spark(NOBODY, f"{said}[users, accounts]\n\tat x")
+    read = trouble.of_spark(NOBODY, Names(), f"{said}[users, accounts]\n\tat x")
     assert read == expected.format("read", "['accounts', 'users']", "READ")
-    written = trouble.of_spark(NOBODY, f"{said}[liveboard.g1.final_ui]")
+    written = trouble.of_spark(NOBODY, Names(), f"{said}[liveboard.g1.final_ui]")
     assert written == expected.format("write", "['liveboard.g1.final_ui']", "WRITE")
 
 
 @pytest.mark.parametrize("said", ["No space left on device", "SaslAuthenticationException: but nobody is there to ask"])
 def test_what_is_not_understood_stays_as_it_is(said: str) -> None:
-    assert trouble.of_spark({**NOBODY, "security.protocol": "SSL"}, said) == said
+    assert trouble.of_spark({**NOBODY, "security.protocol": "SSL"}, Names(), said) == said
 
 
 def test_a_broker_that_is_away_is_no_trouble_of_ours() -> None:

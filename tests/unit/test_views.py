@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import TS, Column
-from liveboard.serving import mirror
-from liveboard.serving import views as views_module
+from liveboard.serving import chart_queue, mirror
 from liveboard.serving.chart import chart_ask
 from liveboard.serving.mirror import Answer, Ask, Database, Mirror
 from liveboard.serving.query import Query, compile_query
@@ -32,6 +31,9 @@ COLUMNS = (
     Column("vip", "boolean"),
     Column("born", "date"),
     Column("city", "string"),
+    Column("price", "decimal(10,2)"),
+    Column("document", "json"),
+    Column("bytes", "binary"),
     TS,
 )
 WORDS = st.one_of(
@@ -66,30 +68,45 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "vip": st.booleans(),
     "born": DATES,
     "city": WORDS,
+    "price": st.sampled_from(["-2.00", "0.00", "2.00", "10.00", "9.50", "99999999.99", "-99999999.99"]),
+    "document": st.sampled_from(['{"a":"Ada"}', '{"a":[1,2]}', '"ada"', "7"]),
+    "bytes": st.sampled_from(["", "AAE=", "QWRh"]),
     "ts": TIMES,
 }
+# What a filter may ask for beside them.
+WANTED = VALUES | {
+    "price": VALUES["price"] | st.sampled_from([2, 9.5, 9.501, "10", "9.5000001", 1e30, -1e30, "99999999.999", "1e7"])
+}
+UNORDERED = ("vip", "document", "bytes")
 ROWS = st.tuples(*(st.one_of(st.none(), VALUES[column.name]) for column in COLUMNS[:-1]), TIMES)
 NAMES = st.sampled_from([column.name for column in COLUMNS])
 SORTS = st.lists(st.tuples(NAMES, st.sampled_from(["asc", "desc"])), max_size=3)
 
 
 def _conditions(name: str) -> st.SearchStrategy[list[Any]]:
-    value = VALUES[name]
-    comparisons = ["=", "!="] if name == "vip" else ["=", "!=", "<", "<=", ">", ">="]
+    value = WANTED[name]
+    comparisons = ["=", "!="] if name in UNORDERED else ["=", "!=", "<", "<=", ">", ">="]
     kinds = [
         st.tuples(st.just(name), st.sampled_from(comparisons), value),
         st.tuples(st.just(name), st.just("in"), st.lists(value, max_size=3)),
         st.tuples(st.just(name), st.sampled_from(["is null", "is not null"])),
     ]
-    if name != "vip":
+    if name not in UNORDERED:
         kinds.append(st.tuples(st.just(name), st.just("between"), st.lists(value, min_size=2, max_size=2)))
-    if name in ("name", "city"):
+    if name in ("name", "city", "document"):
         kinds.append(st.tuples(st.just(name), st.sampled_from(["contains", "starts with"]), value))
     return st.one_of(*kinds).map(list)
 
 
 FILTERS = st.lists(NAMES.flatmap(_conditions), max_size=2)
-SEARCHES = st.one_of(st.none(), WORDS)
+SEARCHES = st.one_of(
+    st.none(),
+    WORDS,
+    st.sampled_from(
+        ["2", "-3", "9,007,199,254,740,99", "9007199254740993", "-1.00", "2.0", "TRUE", "09:30:07", "a\x1f1"]
+    ),
+)
+ORDERS = st.sampled_from(["arrival", "newest"])
 # All rows are few here; with 0, none are, and the first eight of a sort are found without sorting all.
 FEW_ROWS = st.sampled_from([0, 50_000])
 
@@ -140,16 +157,16 @@ async def opened(views: Views, table: Table, query: Query, offset: int, size: in
 
 
 @settings(max_examples=150)
-@given(st.lists(ROWS, max_size=12), SORTS, FILTERS, SEARCHES, st.integers(0, 12), st.integers(1, 12), FEW_ROWS)
+@given(st.lists(ROWS, max_size=12), SORTS, FILTERS, SEARCHES, ORDERS, st.integers(0, 12), st.integers(1, 12), FEW_ROWS)
 def test_any_window_is_what_plain_python_says(
-    rows: list[tuple[Any, ...]], sort: Any, filter: Any, search: Any, offset: int, size: int, few: int
+    rows: list[tuple[Any, ...]], sort: Any, filter: Any, search: Any, order: Any, offset: int, size: int, few: int
 ) -> None:
     keyed = [(f"0-{number}", row) for number, row in enumerate(rows)]
     table = Table("t", "g1", COLUMNS, {key.encode(): encoded(row) for key, row in keyed})
-    expected = oracle.queried(keyed, COLUMNS, sort, filter, search)
+    expected = oracle.queried(keyed, COLUMNS, sort, filter, search, order)
 
     async def scenario(views: Views) -> None:
-        query = compile_query(COLUMNS, sort, filter, search)
+        query = compile_query(COLUMNS, sort, filter, search, order=order)
         window, heard = await opened(views, table, query, offset, size)
         assert shown(window) == (len(expected), expected[offset : offset + size])
         views.close(window, heard)
@@ -161,7 +178,11 @@ def test_any_window_is_what_plain_python_says(
 
 def _change(number: int, row: tuple[Any, ...] | None) -> tuple[str, tuple[Any, ...] | None]:
     """Of a row whose ts is its own for ever."""
-    return f"0-{number}", row and (*row[:-1], f"2026-01-31T09:30:0{number % 4}.000000Z")
+    return f"0-{number}", row and (*row[:-1], _second(number % 4))
+
+
+def _second(number: int) -> str:
+    return f"2026-01-31T09:30:0{number}.000000Z"
 
 
 CHANGE = st.builds(_change, st.integers(0, 15), st.one_of(st.none(), ROWS))
@@ -173,19 +194,26 @@ CHANGE = st.builds(_change, st.integers(0, 15), st.one_of(st.none(), ROWS))
     SORTS,
     FILTERS,
     SEARCHES,
+    ORDERS,
     st.integers(0, 8),
     st.integers(1, 8),
     FEW_ROWS,
+    st.booleans(),
 )
-def test_windows_follow_the_table_and_deltas_lead_to_the_same(
-    batches: Any, sort: Any, filter: Any, search: Any, offset: int, size: int, few: int
+def test_b38_windows_follow_the_table_and_deltas_lead_to_the_same(
+    batches: Any, sort: Any, filter: Any, search: Any, order: Any, offset: int, size: int, few: int, by_key: bool
 ) -> None:
+    """Also where rows come and go, and where they belong to keys and have their order."""
+
     async def scenario(views: Views) -> None:
         table, model = Table("t", "g1", COLUMNS), dict[str, tuple[Any, ...]]()
-        window, _ = await opened(views, table, compile_query(COLUMNS, sort, filter, search), offset, size)
+        query = compile_query(COLUMNS, sort, filter, search, order=order)
+        window, _ = await opened(views, table, query, offset, size)
         natural, _ = await opened(views, table, Query(), offset, size)
+        newest, _ = await opened(views, table, Query(newest=True), offset, size)
         viewed: dict[Window, tuple[int, list[Any]]] = {}
-        for batch in batches:
+        for number, some in enumerate(batches):
+            batch = [(f"={key}", row and (*row[:-1], _second(number))) for key, row in some] if by_key else some
             for key, row in batch:
                 if row is None:
                     model.pop(key, None)
@@ -193,10 +221,11 @@ def test_windows_follow_the_table_and_deltas_lead_to_the_same(
                     model[key] = row
             changes = [(key.encode(), encoded(row) if row is not None else None) for key, row in batch]
             views.applied(table, table.apply(changes))
-            everything = sorted(model.items(), key=lambda item: (item[1][-1], len(item[0]), item[0]))
-            expected = oracle.queried(everything, COLUMNS, sort, filter, search)
+            everything = sorted(model.items(), key=lambda item: ("" if by_key else item[1][-1], len(item[0]), item[0]))
+            expected = oracle.queried(everything, COLUMNS, sort, filter, search, order)
             wanted = {
                 natural: (len(everything), everything[offset : offset + size]),
+                newest: (len(everything), everything[::-1][offset : offset + size]),
                 window: (len(expected), expected[offset : offset + size]),
             }
             for each, content in wanted.items():
@@ -209,7 +238,7 @@ def test_windows_follow_the_table_and_deltas_lead_to_the_same(
                     zip(*[json.loads(f"{{{each.content()}}}")[part] for part in ("keys", "rows")], strict=True)
                 )
 
-    with patch.multiple(mirror, _FEW_ROWS=few, _FIRST_ROWS=8):
+    with patch.multiple(mirror, _FEW_ROWS=few, _FIRST_ROWS=8), patch("liveboard.serving.table._FEW_HOLES", few % 3):
         running(scenario)
 
 
@@ -230,7 +259,7 @@ def test_a_mirror_that_keeps_orders_answers_like_a_new_one(
             for position in data.draw(st.lists(st.integers(0, len(rows) + 2), max_size=3, unique=True)):
                 row = data.draw(st.one_of(st.none(), ROWS, st.just(model.get(position))))
                 if row is not None and data.draw(st.booleans()):
-                    row = (*row[:5], data.draw(WORDS), row[6])
+                    row = (*row[:5], data.draw(WORDS), *row[6:])
                 changes[position] = encoded(row) if row is not None else None
                 model |= {position: row} if row is not None else {}
                 if row is None:
@@ -245,7 +274,7 @@ def test_a_mirror_that_keeps_orders_answers_like_a_new_one(
 def test_kept_orders_have_a_bound() -> None:
     database = Database()
     one = Mirror(database, COLUMNS)
-    row = ("Ada", 1, 1.0, None, None, None, "2026-01-31T09:30:00.000000Z")
+    row = ("Ada", 1, 1.0, None, None, None, None, None, None, "2026-01-31T09:30:00.000000Z")
     one.load(0, [encoded(row)] * 100)
     queries = [compile_query(COLUMNS, [(name, "asc")], None, None) for name in ("name", "age", "balance", "vip")]
     with patch.object(mirror, "_KEPT_BYTES", 3 * 8 * 100):
@@ -260,7 +289,7 @@ def applied_to(rows: list[Any], event: str, body: str) -> list[Any]:
     frame = json.loads(f"{{{body}}}")
     if event == "snapshot":
         return list(zip(frame["keys"], frame["rows"], strict=True))
-    rows = list(rows)
+    rows = [None] * frame["insert"] + rows
     for index, key, row in frame["rows"]:
         if index < len(rows):
             rows[index] = (key, row)
@@ -274,7 +303,9 @@ def test_an_answer_is_as_of_one_moment() -> None:
     """Rows that change while the mirror is asked are shown as the mirror had them."""
 
     async def scenario(views: Views) -> None:
-        rows = [("Ada", n, 1.0, None, None, None, "2026-01-31T09:30:00.000000Z") for n in range(5_000)]
+        rows = [
+            ("Ada", n, 1.0, None, None, None, None, None, None, "2026-01-31T09:30:00.000000Z") for n in range(5_000)
+        ]
         table = Table("t", "g1", COLUMNS, {b"0-%d" % n: encoded(row) for n, row in enumerate(rows)})
         heard = Heard()
         window = views.open(
@@ -324,7 +355,7 @@ def test_a_change_that_a_view_cannot_see_gives_it_no_new_step() -> None:
         adas, _ = await opened(views, table, compile_query(COLUMNS, None, [["name", "=", "Ada"]], None), 0, 10)
         eves, _ = await opened(views, table, compile_query(COLUMNS, None, [["name", "=", "Eve"]], None), 0, 10)
         for number in range(3):
-            row = ("Eve", number, None, None, None, None, "2026-01-31T09:30:00.000000Z")
+            row = ("Eve", number, None, None, None, None, None, None, None, "2026-01-31T09:30:00.000000Z")
             views.applied(table, table.apply([(b"0-0", encoded(row))]))
             async with asyncio.timeout(60):
                 while shown(eves)[1] != [("0-0", row)]:
@@ -348,7 +379,7 @@ def test_a_chart_is_computed_once_for_all_who_ask_and_windows_have_their_turn_be
         return note
 
     async def scenario(views: Views) -> None:
-        row = encoded(("Ada", 1, 1.0, True, "2000-01-01", "", "2026-01-31T09:30:00.000000Z"))
+        row = encoded(("Ada", 1, 1.0, True, "2000-01-01", "", None, None, None, "2026-01-31T09:30:00.000000Z"))
         table = Table("t", "g1", COLUMNS, {b"0-0": row})
         ages, balances = (chart_ask(COLUMNS, Query(), name) for name in ("age", "balance"))
         found = await asyncio.gather(*(views.chart(table, ask) for ask in (ages, balances) * 20))
@@ -358,7 +389,7 @@ def test_a_chart_is_computed_once_for_all_who_ask_and_windows_have_their_turn_be
 
     with (
         patch.multiple(Mirror, update=noted("update"), chart=noted("chart")),
-        patch.object(views_module, "CHART_KEPT_S", 60),
+        patch.object(chart_queue, "KEPT_S", 60),
     ):
         running(scenario)
 
@@ -380,7 +411,10 @@ def test_too_many_different_queries_are_refused() -> None:
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        ([["nme", "=", "x"]], 'expected a column (name, age, balance, vip, born, city, ts), found "nme"'),
+        (
+            [["nme", "=", "x"]],
+            'expected a column (name, age, balance, vip, born, city, price, document, bytes, ts), found "nme"',
+        ),
         (
             [["name", "==", "x"]],
             "expected an operator (=, !=, <, <=, >, >=, in, between, contains, starts with, is null, is not null), "
@@ -402,6 +436,14 @@ def test_too_many_different_queries_are_refused() -> None:
         ([["vip", "<", True]], 'expected =, !=, in or is null for "vip" of type bool, found "<"'),
         ([["born", "=", "31.1.2026"]], 'expected a date such as "2026-01-31" for "born", found "31.1.2026"'),
         ([["ts", ">", "noon"]], 'expected a time such as "2026-01-31T09:30:00Z" for "ts", found "noon"'),
+        ([["price", "<", "x"]], 'expected a number, also as a text of digits for "price", found "x"'),
+        ([["price", "<", True]], 'expected a number, also as a text of digits for "price", found True'),
+        (
+            [["price", "=", f"0.{'3' * 40}"]],
+            f'expected a number, also as a text of digits for "price", found "0.{"3" * 40}"',
+        ),
+        ([["document", "<", "x"]], 'expected =, !=, in or is null for "document" of type json, found "<"'),
+        ([["bytes", "contains", "x"]], 'expected a string column for "contains", found "bytes" of type binary'),
         ([["age", "in", 3]], 'expected a list of values for "age" in, found 3'),
         ([["age", "in", [0] * 1001]], 'expected up to 1000 values for "age" in, found 1001'),
         ([["age", "between", [1]]], 'expected two values for "age" between, found 1'),
@@ -419,3 +461,53 @@ def test_bad_filters_say_what_was_expected_and_found(filter: Any, message: str) 
 def test_times_in_filters_may_be_written_in_any_iso_form() -> None:
     forms = ["2026-01-31T09:30:00Z", "2026-01-31 10:30:00+01:00", "2026-01-31T09:30", "2026-01-31T09:30:00.000000Z"]
     assert len({compile_query(COLUMNS, None, (("ts", "=", form),), None) for form in forms}) == 1
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.lists(CHANGE, max_size=4), min_size=1, max_size=12),
+    st.integers(0, 4),
+    st.integers(1, 14),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_b43_whoever_looks_now_and_then_has_the_newest_rows(batches: Any, offset: int, size: int, reads: Any) -> None:
+    """One that is behind gets the steps that it has missed as one."""
+
+    async def scenario(views: Views) -> None:
+        table = Table("t", "g1", COLUMNS)
+        window, _ = await opened(views, table, Query(newest=True), offset, size)
+        step, rows = window.step, applied_to([], *window.since(0))
+        for batch, reads_now in zip(batches, reads, strict=False):
+            changes = [(key.encode(), encoded(row) if row is not None else None) for key, row in batch]
+            views.applied(table, table.apply(changes))
+            if reads_now and window.step > step:
+                step, rows = window.step, applied_to(rows, *window.since(step))
+                assert rows == applied_to([], *window.since(0))
+
+    running(scenario)
+
+
+def test_b43_of_a_row_that_arrives_only_that_row_is_sent() -> None:
+    async def scenario(views: Views) -> None:
+        def row(number: int) -> tuple[bytes, bytes]:
+            stamp = f"2026-01-31T09:{number // 60:02d}:{number % 60:02d}.000000Z"
+            return b"0-%d" % number, encoded(("Ada", number, 1.0, None, None, None, None, None, None, stamp))
+
+        table = Table("t", "g1", COLUMNS, dict(row(number) for number in range(1_000)))
+        first, _ = await opened(views, table, Query(newest=True), 0, 300)
+        second, _ = await opened(views, table, Query(newest=True), 300, 300)
+        adas, _ = await opened(
+            views, table, compile_query(COLUMNS, None, [["name", "=", "Ada"]], None, order="newest"), 0, 300
+        )
+        steps = {window: window.step for window in (first, second, adas)}
+        views.applied(table, table.apply([row(1_000), row(1_001)]))
+        async with asyncio.timeout(60):
+            while adas.step == steps[adas]:
+                await asyncio.sleep(0.01)
+        for window, newest in ((first, 1_001), (second, 701), (adas, 1_001)):
+            event, body = window.since(steps[window])
+            frame = json.loads(f"{{{body}}}")
+            assert (event, frame["insert"], frame["drop"], frame["total"]) == ("delta", 2, 2, 1_002)
+            assert [(index, key) for index, key, _ in frame["rows"]] == [(0, f"0-{newest}"), (1, f"0-{newest - 1}")]
+
+    running(scenario)

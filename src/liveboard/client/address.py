@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from liveboard.config_values import Secret
-from liveboard.errors import LiveboardError
+from liveboard.config.values import Secret
+from liveboard.contract.errors import LiveboardError
 
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 

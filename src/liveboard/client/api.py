@@ -15,8 +15,9 @@ import msgspec
 
 from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
 from liveboard.contract import frames
+from liveboard.contract.control import FIRST_JOIN, control_message
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import EXPORT_FORMATS
-from liveboard.errors import LiveboardError
 
 _TIMEOUT_S = 60.0
 _READ_BYTES = 256 * 1024
@@ -81,6 +82,10 @@ class Api:
             except msgspec.MsgspecError as error:
                 raise Unreachable(f"{self._address.url}: expected the message's place, found: {error}") from None
         return f"{place.partition}-{place.offset}"
+
+    def swap(self, topics: Mapping[str, str], join: str | None) -> None:
+        """Asks for other topics, by source, and another kind of the board's first join."""
+        self.control(control_message(topics, {} if join is None else {FIRST_JOIN: join}))
 
     def _request(self, path: str, body: bytes | None = None) -> IO[bytes]:
         headers = {"Authorization": f"Bearer {self._address.psk.reveal()}", "Content-Type": "application/json"}

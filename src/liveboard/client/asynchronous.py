@@ -13,11 +13,13 @@ import websockets
 from liveboard.client.address import Address, address
 from liveboard.client.api import Api
 from liveboard.client.connection import Connection
-from liveboard.client.subscription import DEFAULT_WINDOW, Listener, SortBy, Subscription, Where, ask
+from liveboard.client.reading import TableReader
+from liveboard.client.subscription import Listener, Subscription
 from liveboard.client.table import Table
 from liveboard.client.update import Cell, Row, Update
-from liveboard.config_values import Secret
-from liveboard.contract.frames import DEFAULT_SIZE, TableInfo
+from liveboard.config.values import Secret
+from liveboard.contract import frames
+from liveboard.contract.frames import TableInfo
 
 if TYPE_CHECKING:
     import pandas
@@ -33,10 +35,7 @@ _log.setLevel(logging.INFO)
 
 
 async def connect_async(url: str | None, psk: str | Secret | None, *, ca_file: str | None = None) -> AsyncClient:
-    """A client of the server at the address; Unauthorized if the key is wrong, Unreachable if there is no server.
-
-    `ca_file` has the authorities that may have signed the server's certificate, if not those of the system.
-    """
+    """As `connect`, for asyncio."""
     where = address(url, psk, ca_file)
     connection = dialled(where)
     await connection.open()
@@ -62,13 +61,7 @@ def dialled(where: Address) -> Connection:
     return Connection(where, dial)
 
 
-def control_message(topics: Mapping[str, str], join: str | None) -> dict[str, str]:
-    """What asks for other topics and another join."""
-    message = {f"{source}Topic": topic for source, topic in topics.items()}
-    return message if join is None else {**message, "joinType": join}
-
-
-class AsyncClient:
+class AsyncClient(TableReader["AsyncTable", Subscription, "AsyncUpdates"]):
     """Belongs to the event loop that it was connected in; listeners are called there and must not wait."""
 
     def __init__(self, where: Address, connection: Connection) -> None:
@@ -91,81 +84,52 @@ class AsyncClient:
         """The tables that there are."""
         return await asyncio.to_thread(self._api.tables)
 
-    def table(
-        self,
-        name: str,
-        *,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> AsyncTable:
-        """A whole table."""
-        return AsyncTable(Table(self._api, ask(name, DEFAULT_WINDOW, sort, filter, search, generation)))
-
-    def subscribe(
-        self,
-        name: str,
-        listener: Listener | None = None,
-        window: tuple[int, int] = DEFAULT_WINDOW,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> Subscription:
-        """Shows a window (offset, size) of a table to the listener, now and after every change."""
-        return self._connection.subscribe(ask(name, window, sort, filter, search, generation), listener)
-
-    def updates(
-        self,
-        name: str,
-        window: tuple[int, int] = DEFAULT_WINDOW,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> AsyncUpdates:
-        """The window, now and after every change; who is slow misses what was between, never the newest."""
-        return AsyncUpdates(self.subscribe(name, None, window, sort, filter, search, generation))
-
-    def stream_table_with_rebind(self, name: str, max_rows: int = DEFAULT_SIZE) -> AsyncUpdates:
-        """The first rows of a table; after a swap those of the new generation follow."""
-        return self.updates(name, (0, max_rows))
-
     async def swap(self, topics: Mapping[str, str], join: str | None = None) -> None:
-        """Asks for other topics, by source, and another join; orchestrator_status tells what becomes of it."""
-        await asyncio.to_thread(self._api.control, control_message(topics, join))
+        """Asks for other topics, by source, and another kind of the board's first join; all else stays as it is.
+
+        The table orchestrator_status tells what becomes of it.
+        """
+        await asyncio.to_thread(self._api.swap, topics, join)
 
     async def close(self) -> None:
         """Ends all subscriptions and the connection; harmless when it has ended."""
         await self._connection.close()
 
+    def _whole(self, asked: frames.Subscribe) -> AsyncTable:
+        return AsyncTable(Table(self._api, asked))
+
+    def _subscribed(self, asked: frames.Subscribe, listener: Listener | None) -> Subscription:
+        return self._connection.subscribe(asked, listener)
+
+    def _iterated(self, subscription: Subscription) -> AsyncUpdates:
+        return AsyncUpdates(subscription)
+
 
 class AsyncTable:
-    """A table, or what a sort, a filter and a search make of it. Every call fetches it as it is at that moment."""
+    """A `Table` whose methods are awaited."""
 
     def __init__(self, table: Table) -> None:
         self.name = table.name
         self._table = table
 
     async def to_arrow(self) -> pa.Table:
-        """Timestamps are in UTC with microseconds."""
+        """As `Table.to_arrow`."""
         return await asyncio.to_thread(self._table.to_arrow)
 
     async def to_pandas(self) -> pandas.DataFrame:
-        """Integers and booleans are of the types that can be null, so that none becomes a float."""
+        """As `Table.to_pandas`."""
         return await asyncio.to_thread(self._table.to_pandas)
 
     async def to_polars(self) -> polars.DataFrame:
-        """As a polars frame."""
+        """As `Table.to_polars`."""
         return await asyncio.to_thread(self._table.to_polars)
 
     async def rows(self) -> list[Row]:
-        """The rows, each in the order of the columns."""
+        """As `Table.rows`."""
         return await asyncio.to_thread(self._table.rows)
 
     async def records(self) -> list[dict[str, Cell]]:
-        """The rows, each by column name."""
+        """As `Table.records`."""
         return await asyncio.to_thread(self._table.records)
 
 

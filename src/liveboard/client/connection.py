@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import random
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -15,15 +16,17 @@ from typing import Protocol
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from liveboard.backoff import Backoff
 from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
-from liveboard.client.backoff import Backoff
 from liveboard.client.subscription import Listener, Shared, Subscription
 from liveboard.client.update import Gap
 from liveboard.contract import frames
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code
-from liveboard.errors import LiveboardError
 
 SILENCE_S = 30.0
+FIRST_WAIT_S = 0.15
+LONGEST_WAIT_S = 10.0
 _PASSING = (Code.UNKNOWN_TABLE, Code.TOO_MANY, Code.OVERLOADED)
 
 _log = logging.getLogger(__name__)
@@ -85,8 +88,8 @@ class Connection:
         self._dial = dial
         self._sleep = sleep
         self._silence_s = silence_s
-        self._server_backoff = Backoff()
-        self._table_backoff = Backoff()
+        self._server_backoff = Backoff(LONGEST_WAIT_S, FIRST_WAIT_S, random.random)
+        self._table_backoff = Backoff(LONGEST_WAIT_S, FIRST_WAIT_S, random.random)
         self._ids = itertools.count(1)
         self._shares: dict[str, Shared] = {}
         self._by_id: dict[int, Shared] = {}
@@ -173,7 +176,7 @@ class Connection:
             self._lose(failure, is_final)
             if is_final:
                 return
-            await self._sleep(self._server_backoff.next())
+            await self._sleep(self._server_backoff.failed())
 
     async def _greet(self, socket: Socket) -> None:
         await socket.send(frames.encode(frames.Auth(self._address.psk.reveal())))
@@ -218,14 +221,14 @@ class Connection:
         """Asks again for what the server has refused or lost, all of it at once."""
         while True:
             await self._lost.wait()
-            await self._sleep(self._table_backoff.next())
+            await self._sleep(self._table_backoff.failed())
             self._lost.clear()
             for shared in tuple(self._shares.values()):
                 if shared.id is None and shared.error is None:
                     self._ask(shared)
 
     async def _hear(self, socket: Socket) -> frames.ServerFrame | None:
-        """The next frame; None for one that cannot be read, whose absence the versions show."""
+        """The next frame, or None if it cannot be read: the versions then show that one is missing."""
         try:
             async with asyncio.timeout(self._silence_s):
                 text = await socket.recv()
@@ -245,7 +248,7 @@ class Connection:
                     self._show(shared, frame)
             case frames.Error(id=int(id), message=message):
                 if shared := self._by_id.pop(id, None):
-                    # Who has seen rows has asked for nothing impossible: it is the table that has changed.
+                    # It has shown rows, so what it asks for was possible: it is the table that has changed.
                     is_passing = frame.code in _PASSING or shared.update is not None
                     shared.mark(_now(), message, None if is_passing else LiveboardError(message))
                     if is_passing:

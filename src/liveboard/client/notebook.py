@@ -7,13 +7,13 @@ import importlib
 import threading
 from typing import TYPE_CHECKING, Protocol
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.types import WireType, wire_column_type
 
 if TYPE_CHECKING:
     from liveboard.client.update import Cell, Update
 
 _SHOWN_EVERY_S = 0.2
-_NUMBERS = ("int32", "int64", "float64")
 
 
 class _Closable(Protocol):
@@ -92,6 +92,6 @@ def html(update: Update) -> str:
     return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(cell: Cell, type_: str) -> str:
+def _cell(cell: Cell, type_: WireType) -> str:
     text = "" if cell is None else escaping.escape(str(cell))
-    return f'<td style="text-align:{"right" if type_ in _NUMBERS else "left"}">{text}</td>'
+    return f'<td style="text-align:{wire_column_type(type_).align}">{text}</td>'

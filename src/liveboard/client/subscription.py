@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
 
-from liveboard.client.update import Row, Update, Window
+from liveboard.client.update import Row, Update, WindowCopy
 from liveboard.contract import frames
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import is_table_name
-from liveboard.errors import LiveboardError
 
 Listener = Callable[[Update], object]
 SortBy = Sequence[tuple[str, str]]
@@ -38,6 +39,7 @@ def ask(
     filter: Where | None,
     search: str | None,
     generation: str | None,
+    newest: bool = False,
 ) -> frames.Subscribe:
     """What to subscribe to, still without an id."""
     offset, size = _check_window(*window)
@@ -46,6 +48,7 @@ def ask(
         table=check_name(table),
         offset=offset,
         size=size,
+        order="newest" if newest else "arrival",
         sort=tuple(map(tuple, sort)) if sort else None,  # type: ignore[arg-type]  # the server checks the directions
         filter=tuple(map(tuple, filter)) if filter else None,
         search=search or None,
@@ -66,7 +69,7 @@ class Shared:
         self.error: LiveboardError | None = None
         """Why it is of no use to ask again."""
         self.listeners: dict[Subscription, None] = {}
-        self._window = Window(asked.table)
+        self._copy = WindowCopy(asked.table)
 
     @property
     def is_live(self) -> bool:
@@ -76,12 +79,12 @@ class Shared:
     def asked_as(self, id: int) -> frames.Subscribe:
         """The frame that asks for it, from its first version on."""
         self.id = id
-        self._window = Window(self.asked.table)
+        self._copy = WindowCopy(self.asked.table)
         return msgspec.structs.replace(self.asked, id=id)
 
     def take(self, frame: frames.Snapshot | frames.Delta) -> None:
         """Shows the frame to all listeners; a Gap if one before it is missing."""
-        self.update = self._window.take(frame)
+        self.update = self._copy.take(frame)
         self.away = None
         for subscription in tuple(self.listeners):
             subscription.show(self.update)
@@ -107,20 +110,18 @@ class Attachment(Protocol):
         """Takes a listener away; with the last one the subscription on the wire ends."""
 
 
-class Subscription:
-    """A listener's view of a window. Belongs to the event loop of its connection."""
+class Shown(ABC):
+    """What a listener has been shown of a window."""
 
-    def __init__(self, connection: Attachment, asked: frames.Subscribe, listener: Listener | None) -> None:
-        self.update: Update | None = None
+    @property
+    @abstractmethod
+    def update(self) -> Update | None:
         """What was shown last; None until there was something."""
-        self.error: LiveboardError | None = None
+
+    @property
+    @abstractmethod
+    def error(self) -> LiveboardError | None:
         """Why nothing more will come."""
-        self.is_closed = False
-        self._connection = connection
-        self._asked = asked
-        self._listener = listener
-        self._news = asyncio.Event()
-        self._join()
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -136,6 +137,28 @@ class Subscription:
     def stale_since(self) -> datetime | None:
         """Since when the rows may be out of date; None while they are not."""
         return self.update.stale_since if self.update else None
+
+
+class Subscription(Shown):
+    """A listener's view of a window. Belongs to the event loop of its connection."""
+
+    def __init__(self, connection: Attachment, asked: frames.Subscribe, listener: Listener | None) -> None:
+        self.is_closed = False
+        self._update: Update | None = None
+        self._error: LiveboardError | None = None
+        self._connection = connection
+        self._asked = asked
+        self._listener = listener
+        self._news = asyncio.Event()
+        self._join()
+
+    @property
+    def update(self) -> Update | None:
+        return self._update
+
+    @property
+    def error(self) -> LiveboardError | None:
+        return self._error
 
     def set_window(self, offset: int, size: int) -> None:
         """Moves this listener alone; it keeps its rows until those of the new window are there."""
@@ -160,8 +183,8 @@ class Subscription:
         await self._news.wait()
         if self.is_closed:
             return None
-        if self.error is not None:
-            raise self.error
+        if self._error is not None:
+            raise self._error
         self._news.clear()
         return self.update
 
@@ -169,7 +192,7 @@ class Subscription:
         """Tells the listener; what it throws is logged and hurts nobody else."""
         if self.is_closed:
             return
-        self.update = update
+        self._update = update
         self._news.set()
         if self._listener is not None:
             try:
@@ -179,12 +202,12 @@ class Subscription:
 
     def mark(self, since: datetime, problem: str, error: LiveboardError | None = None) -> None:
         """Tells the listener that its rows may be out of date."""
-        self.error = error
+        self._error = error
         self.show(_marked(self.update or Update(self._asked.table), since, problem))
 
     def _join(self) -> None:
         shared = self._shared = self._connection.join(self._asked, self)
-        self.error = None
+        self._error = None
         if shared.update is not None:
             self.show(shared.update)
         elif shared.away is not None:

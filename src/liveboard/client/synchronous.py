@@ -7,21 +7,22 @@ import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from liveboard.client.address import Address, address
 from liveboard.client.api import Api
-from liveboard.client.asynchronous import control_message, dialled
+from liveboard.client.asynchronous import dialled
 from liveboard.client.connection import Connection
 from liveboard.client.notebook import LiveDisplay
-from liveboard.client.subscription import DEFAULT_WINDOW, Listener, SortBy, Subscription, Where, ask
+from liveboard.client.reading import TableReader
+from liveboard.client.subscription import Listener, Shown, SortBy, Subscription, Where
 from liveboard.client.table import Table
-from liveboard.client.update import Row, Update
-from liveboard.config_values import Secret
-from liveboard.contract.frames import DEFAULT_SIZE, TableInfo, WireColumn
-from liveboard.errors import LiveboardError
+from liveboard.client.update import Update
+from liveboard.config.values import Secret
+from liveboard.contract import frames
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.frames import TableInfo
 
 _T = TypeVar("_T")
 
@@ -111,7 +112,7 @@ class Background:
         await self._stopping.wait()
 
 
-class Client:
+class Client(TableReader[Table, "SyncSubscription", "Updates"]):
     """For any thread. Listeners are called in the client's own thread, one after the other, and should be quick."""
 
     def __init__(self, where: Address, connection: Connection, background: Background) -> None:
@@ -133,49 +134,6 @@ class Client:
         """The tables that there are."""
         return self._api.tables()
 
-    def table(
-        self,
-        name: str,
-        *,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> Table:
-        """A whole table."""
-        return Table(self._api, ask(name, DEFAULT_WINDOW, sort, filter, search, generation))
-
-    def subscribe(
-        self,
-        name: str,
-        listener: Listener | None = None,
-        window: tuple[int, int] = DEFAULT_WINDOW,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> SyncSubscription:
-        """Shows a window (offset, size) of a table to the listener, now and after every change."""
-        asked = ask(name, window, sort, filter, search, generation)
-        subscription = self._background.call(lambda: self._connection.subscribe(asked, listener))
-        return SyncSubscription(subscription, self._background)
-
-    def updates(
-        self,
-        name: str,
-        window: tuple[int, int] = DEFAULT_WINDOW,
-        sort: SortBy | None = None,
-        filter: Where | None = None,
-        search: str | None = None,
-        generation: str | None = None,
-    ) -> Updates:
-        """The window, now and after every change; who is slow misses what was between, never the newest."""
-        return Updates(self.subscribe(name, None, window, sort, filter, search, generation))
-
-    def stream_table_with_rebind(self, name: str, max_rows: int = DEFAULT_SIZE) -> Updates:
-        """The first rows of a table; after a swap those of the new generation follow."""
-        return self.updates(name, (0, max_rows))
-
     def live(
         self,
         name: str,
@@ -183,15 +141,19 @@ class Client:
         sort: SortBy | None = None,
         filter: Where | None = None,
         search: str | None = None,
+        newest: bool = False,
     ) -> LiveDisplay:
         """A table that ticks in a notebook, below the cell, until its `stop` is called."""
         display = LiveDisplay()
-        display.follow(self.subscribe(name, display.show, (0, rows), sort, filter, search))
+        display.follow(self.subscribe(name, display.show, (0, rows), sort, filter, search, newest=newest))
         return display
 
     def swap(self, topics: Mapping[str, str], join: str | None = None) -> None:
-        """Asks for other topics, by source, and another join; orchestrator_status tells what becomes of it."""
-        self._api.control(control_message(topics, join))
+        """Asks for other topics, by source, and another kind of the board's first join; all else stays as it is.
+
+        The table orchestrator_status tells what becomes of it.
+        """
+        self._api.swap(topics, join)
 
     def close(self) -> None:
         """Ends all subscriptions and the connection; harmless when it has ended."""
@@ -199,8 +161,18 @@ class Client:
             self._background.run(self._connection.close())
         self._background.stop()
 
+    def _whole(self, asked: frames.Subscribe) -> Table:
+        return Table(self._api, asked)
 
-class SyncSubscription:
+    def _subscribed(self, asked: frames.Subscribe, listener: Listener | None) -> SyncSubscription:
+        subscription = self._background.call(lambda: self._connection.subscribe(asked, listener))
+        return SyncSubscription(subscription, self._background)
+
+    def _iterated(self, subscription: SyncSubscription) -> Updates:
+        return Updates(subscription)
+
+
+class SyncSubscription(Shown):
     """A listener's view of a window."""
 
     def __init__(self, subscription: Subscription, background: Background) -> None:
@@ -209,27 +181,10 @@ class SyncSubscription:
 
     @property
     def update(self) -> Update | None:
-        """What was shown last; None until there was something."""
         return self._subscription.update
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows of the window."""
-        return self._subscription.rows
-
-    @property
-    def columns(self) -> tuple[WireColumn, ...]:
-        """The columns of these rows."""
-        return self._subscription.columns
-
-    @property
-    def stale_since(self) -> datetime | None:
-        """Since when the rows may be out of date; None while they are not."""
-        return self._subscription.stale_since
-
-    @property
     def error(self) -> LiveboardError | None:
-        """Why nothing more will come."""
         return self._subscription.error
 
     def set_window(self, offset: int, size: int) -> None:

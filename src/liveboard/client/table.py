@@ -10,11 +10,24 @@ import pyarrow as pa
 from liveboard.client.api import Api
 from liveboard.client.update import Cell, Row
 from liveboard.contract import frames
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+# What becomes of Arrow's types; None is what pandas makes of it by itself.
+_PANDAS_TYPES = {
+    "string": None,
+    "bool": "boolean",
+    "int32": "Int32",
+    "int64": "Int64",
+    "double": None,
+    "decimal128": None,
+    "date32[day]": None,
+    "timestamp[us, tz=UTC]": None,
+    "binary": None,
+}
 
 
 class Table:
@@ -35,17 +48,17 @@ class Table:
         return pa.ipc.open_file(pa.py_buffer(file.getbuffer())).read_all()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Integers and booleans are of the types that can be null, so that none becomes a float."""
+        """Integers and booleans are of the types that can be null, so that none becomes a float. Decimals stay so."""
         try:
             import pandas
         except ImportError:
             raise _missing("pandas") from None
-        types = {
-            pa.int32(): pandas.Int32Dtype(),
-            pa.int64(): pandas.Int64Dtype(),
-            pa.bool_(): pandas.BooleanDtype(),
-        }
-        frame: pandas.DataFrame = self.to_arrow().to_pandas(types_mapper=types.get)
+
+        def dtype(arrow: pa.DataType) -> object:
+            name = _PANDAS_TYPES[str(arrow).partition("(")[0]]
+            return pandas.api.types.pandas_dtype(name) if name else None
+
+        frame: pandas.DataFrame = self.to_arrow().to_pandas(types_mapper=dtype)
         return frame
 
     def to_polars(self) -> polars.DataFrame:
@@ -70,4 +83,6 @@ class Table:
 
 
 def _missing(package: str) -> LiveboardError:
-    return LiveboardError(f"to_{package}: expected the package {package}, found none; install it with pip")
+    return LiveboardError(
+        f"to_{package}: expected the package {package}, found none; install it: pip install {package}"
+    )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from liveboard.contract.changelog import Value
 from liveboard.contract.frames import Delta, Snapshot, WireColumn
+from liveboard.contract.types import WireType
 
-Cell = str | int | float | bool | date | datetime | None
+Cell = str | int | float | bool | Decimal | date | datetime | bytes | None
 Row = tuple[Cell, ...]
 
 
@@ -19,7 +22,8 @@ Row = tuple[Cell, ...]
 class Update:
     """A window of a table; columns and rows always belong together. Rows are in the order of the columns.
 
-    Timestamps are datetimes in UTC, dates are dates, int64 is always an int.
+    Timestamps are datetimes in UTC, dates are dates, int64 is always an int, decimals are Decimals, json is a text,
+    binary is bytes.
     """
 
     table: str
@@ -50,8 +54,8 @@ class Gap(Exception):
     """A frame does not continue the one before."""
 
 
-class Window:
-    """Takes the frames of one subscription on the wire and makes updates of them, every row decoded once."""
+class WindowCopy:
+    """The client's copy of a window on the server: takes the frames of one subscription, decodes every row once."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -63,7 +67,7 @@ class Window:
         self._offset = 0
 
     def take(self, frame: Snapshot | Delta) -> Update:
-        """The window after the frame; a Gap if a frame before it is missing."""
+        """The update after the frame; a Gap if a frame before it is missing."""
         if frame.version != self._version + 1 or (self._version == 0 and isinstance(frame, Delta)):
             raise Gap(f"expected version {self._version + 1} of {self._table}, found {frame.version}")
         self._version = frame.version
@@ -85,6 +89,9 @@ class Window:
 
     def _patch(self, delta: Delta) -> None:
         decode = _decoder(self._columns)
+        # The delta puts rows into these places.
+        self._keys[:0] = [""] * delta.insert
+        self._rows[:0] = [()] * delta.insert
         for index, key, row in delta.rows:
             if index > len(self._rows):
                 raise Gap(f"expected a row of {self._table} up to index {len(self._rows)}, found {index}")
@@ -95,23 +102,30 @@ class Window:
 
 
 def _decoder(columns: Sequence[WireColumn]) -> Callable[[tuple[Value, ...]], Row]:
-    special = [(place, _DECODERS[column.type]) for place, column in enumerate(columns) if column.type in _DECODERS]
+    special = [(place, read) for place, column in enumerate(columns) if (read := _READ[column.type])]
 
     def decode(row: tuple[Value, ...]) -> Row:
         cells: list[Any] = list(row)
-        for place, convert in special:
+        for place, read in special:
             if cells[place] is not None:
                 # What Python cannot hold, such as the year 10000, stays the text that it is.
                 with contextlib.suppress(ValueError):
-                    cells[place] = convert(cells[place])
+                    cells[place] = read(cells[place])
         return tuple(cells)
 
     return decode
 
 
-_DECODERS: dict[str, Callable[[Any], Cell]] = {
+# What Python makes of the wire's values; None where they are Python's already.
+_READ: dict[WireType, Callable[[Any], Cell] | None] = {
+    "string": None,
+    "bool": None,
+    "int32": None,
     "int64": int,
     "float64": float,
+    "decimal": Decimal,
     "date": date.fromisoformat,
     "timestamp": datetime.fromisoformat,
+    "json": None,
+    "binary": base64.b64decode,
 }

@@ -5,10 +5,14 @@ UNAUTHORIZED. Then any number of subscriptions, each under an id that the client
 
 - `subscribe` and `window` are answered by a `snapshot`, or by an `error` with their id. After an error to `subscribe`
   there is no subscription; after an error to `window` it goes on as it was. `window` keeps what it does not name
-  (offset, size, sort, filter, search); an explicit null or an empty list takes sort, filter or search away.
+  (offset, size, order, sort, filter, search); a null or an empty list takes sort, filter or search away.
+- The order `newest` shows the table's own order from its end: the newest row is at offset 0. `arrival`, which is meant
+  where none is named, begins with the oldest.
 - `snapshot` and `delta` carry the version: 1 for the first frame of a subscription, then one more each time.
-- A `delta` puts rows at their index in the window, first those that are there, then those that are new, in the order of
-  their index; after that `drop` rows are cut off the window's end.
+- A `delta` first moves all rows of the window back by `insert` places, which only the order `newest` needs: so a row
+  that arrives is sent alone, without all those behind it. Then it puts rows at their index, first those that are
+  there, then those that are new, in the order of their index; the places in front are among them. After that `drop`
+  rows are cut off the window's end.
 - `rebound` says that the name means another generation from here on; the snapshot follows directly.
 - An `error` of its own accord (unknown_table, bad_filter) ends the subscription: the table or a column is gone.
 - An error without id is about a frame that could not be read, or about the connection.
@@ -24,10 +28,14 @@ A filter is a list of conditions that must all hold, each [column, operator] or 
 | `is null` `is not null`       | all                    | none                                          |
 
 A null in a column fulfils `is null` and no other condition, so `!=` too leaves it out. bigint values are numbers or
-strings of digits, dates and timestamps ISO-8601 texts. `search` finds the rows where any string column contains the
-text. Without case means: every character counts as the first character of its lower-case form, so `Ä` as `ä`.
+strings of digits, dates and timestamps ISO-8601 texts. Without case means: every character counts as the first
+character of its lower-case form, so `Ä` as `ä`.
 
-Sorting puts nulls last in both directions; rows that are equal in all sorted columns stay in the table's own order.
+`search` finds the rows where the text of any column contains the text, without case. Numbers are found by their digits,
+with or without commas between thousands and zeros behind the point; timestamps as `2026-01-31 09:30:00.000000`, in UTC.
+
+Sorting puts nulls last in both directions; rows that are equal in all sorted columns are in the order that is asked
+for.
 """
 
 from __future__ import annotations
@@ -39,8 +47,9 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from liveboard.contract.changelog import Value
-from liveboard.contract.schema import Column, wire_type
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.schema import Column
+from liveboard.contract.types import WireType
 
 PROTOCOL = 1
 AUTH_WITHIN_S = 5.0
@@ -91,6 +100,7 @@ class FrameError(LiveboardError):
         self.id = id
 
 
+Order = Literal["arrival", "newest"]
 SortKey = tuple[str, Literal["asc", "desc"]]
 Sort = tuple[SortKey, ...]
 Filter = tuple[tuple[Any, ...], ...]
@@ -113,18 +123,20 @@ class Subscribe(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="
     table: str
     offset: int = 0
     size: int = DEFAULT_SIZE
+    order: Order = "arrival"
     sort: Sort | None = None
     filter: Filter | None = None
     search: str | None = None
     generation: str | None = None
 
 
-class Window(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="window", forbid_unknown_fields=True):
+class MoveWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="window", forbid_unknown_fields=True):
     """Moves a subscription; what is not named stays as it is."""
 
     id: int
     offset: int | msgspec.UnsetType = msgspec.UNSET
     size: int | msgspec.UnsetType = msgspec.UNSET
+    order: Order | msgspec.UnsetType = msgspec.UNSET
     sort: Sort | msgspec.UnsetType | None = msgspec.UNSET
     filter: Filter | msgspec.UnsetType | None = msgspec.UNSET
     search: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -136,14 +148,14 @@ class Unsubscribe(msgspec.Struct, frozen=True, tag_field="op", tag="unsubscribe"
     id: int
 
 
-ClientFrame = Auth | Subscribe | Window | Unsubscribe
+ClientFrame = Auth | Subscribe | MoveWindow | Unsubscribe
 
 
 class WireColumn(msgspec.Struct, frozen=True):
-    """A column as viewers see it: string, bool, int32, int64, float64, date or timestamp."""
+    """A column as viewers see it."""
 
     name: str
-    type: str
+    type: WireType
 
 
 class TableInfo(msgspec.Struct, frozen=True):
@@ -176,13 +188,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="ev", tag="s
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True, tag_field="ev", tag="delta"):
-    """What changed in the window: (index, key, row) by index; then `drop` rows fall off its end."""
+    """What changed in the window: `insert` places come in front, then (index, key, row), then `drop` fall off."""
 
     id: int
     version: int
     total: int
     rows: tuple[tuple[int, str, tuple[Value, ...]], ...]
     drop: int = 0
+    insert: int = 0
 
 
 class Rebound(msgspec.Struct, frozen=True, tag_field="ev", tag="rebound"):
@@ -233,7 +246,7 @@ def encode(frame: ClientFrame | ServerFrame) -> str:
 
 def wire_columns(columns: Sequence[Column]) -> tuple[WireColumn, ...]:
     """A table's columns as viewers see them."""
-    return tuple(WireColumn(column.name, wire_type(column.type)) for column in columns)
+    return tuple(WireColumn(column.name, column.kind.wire) for column in columns)
 
 
 def snapshot_body(
@@ -250,10 +263,10 @@ def snapshot_body(
     return b"".join((head[1:-1], b',"keys":', names, b',"rows":[', b",".join(rows), b"]")).decode()
 
 
-def delta_body(total: int, rows: Sequence[tuple[int, bytes, bytes]], drop: int) -> str:
+def delta_body(total: int, rows: Sequence[tuple[int, bytes, bytes]], drop: int, insert: int) -> str:
     """A delta's text without id and version, for `framed`; rows are changelog values, taken as they are."""
     parts = [b"[%d,%b,%b]" % (index, _encoder.encode(key.decode()), row) for index, key, row in rows]
-    return (b'"total":%d,"rows":[%b],"drop":%d' % (total, b",".join(parts), drop)).decode()
+    return (b'"total":%d,"rows":[%b],"drop":%d,"insert":%d' % (total, b",".join(parts), drop, insert)).decode()
 
 
 def framed(event: Literal["snapshot", "delta"], id: int, version: int, body: str) -> str:

@@ -1,6 +1,8 @@
-"""The names of tables, generations, topics and file formats."""
+"""The names of boards, tables, generations, topics and file formats."""
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 
 TABLE_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
@@ -9,14 +11,91 @@ CONTROL_TABLE = "control_raw"
 STATUS_TABLE = "orchestrator_status"
 RESERVED_TABLES = frozenset({REJECTS_TABLE, CONTROL_TABLE, STATUS_TABLE})
 
-TOPIC_PREFIX = "liveboard."
-STATUS_TOPIC = "liveboard.status"
-CONTROL_CHANGELOG = "liveboard.control_raw"
-
+DEFAULT_BOARD_NAME = "liveboard"
 EXPORT_FORMATS = ("csv", "parquet", "arrow", "json")
 
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+# Without a dot, so that no board's name is the beginning of another board's topics.
+_BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,29}")
 _GENERATION = re.compile(r"g([1-9][0-9]*)")
-_CHANGELOG_TOPIC = re.compile(r"liveboard\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*)")
+# Not a table's name, so that it is no table's topic.
+_REPAIRS = "repairs-asked"
+_OF_GENERATION = re.compile(rf"([^.]+)\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*|{_REPAIRS})")
+_STATUS, _VERDICTS, _OWNER, _CONTROL = "-status", f"-{CONTROL_TABLE}", "-owner", "-control"
+_SAVED = "-views"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The topics of one board: those of its generations are NAME.g1.TABLE, the others NAME-status and so on."""
+
+    board: str = DEFAULT_BOARD_NAME
+    control_topic: str = ""
+    """Where control messages come; NAME-control where it is not given."""
+
+    @property
+    def status(self) -> str:
+        """The topic of the status document."""
+        return f"{self.board}{_STATUS}"
+
+    @property
+    def verdicts(self) -> str:
+        """The changelog of the table control_raw: what became of the control messages."""
+        return f"{self.board}{_VERDICTS}"
+
+    @property
+    def owner(self) -> str:
+        """The topic that decides who keeps the board."""
+        return f"{self.board}{_OWNER}"
+
+    @property
+    def control(self) -> str:
+        """The topic of the control messages."""
+        return self.control_topic or f"{self.board}{_CONTROL}"
+
+    @property
+    def saved(self) -> str:
+        """The topic of the views and boards that people keep."""
+        return f"{self.board}{_SAVED}"
+
+    def changelog(self, generation: str, table: str) -> str:
+        """The topic that holds the rows of a table in a generation."""
+        return f"{self.board}.{generation}.{table}"
+
+    def repairs(self, generation: str) -> str:
+        """The topic in which a generation's stream asks for repairs."""
+        return self.changelog(generation, _REPAIRS)
+
+    def generation_of(self, topic: str) -> str | None:
+        """The generation that the topic belongs to; None for a topic of no generation of this board."""
+        found = _OF_GENERATION.fullmatch(topic)
+        return found[2] if found and found[1] == self.board else None
+
+    def owns(self, topic: str) -> bool:
+        """Whether the board itself writes the topic."""
+        return topic in (self.status, self.verdicts, self.owner, self.saved) or self.generation_of(topic) is not None
+
+
+def without_boards(topics: Collection[str], own: Names) -> list[str]:
+    """Those of a cluster's topics that belong neither to the own board nor to another; nor are they Kafka's own."""
+    boards = {topic.removesuffix(_STATUS) for topic in topics if topic.endswith(_STATUS)}
+    # A status topic alone may be anybody's.
+    there = [own, *(names for board in boards if (names := Names(board)).verdicts in topics)]
+    return [
+        topic
+        for topic in topics
+        if not topic.startswith("__") and not any(names.owns(topic) or topic == names.control for names in there)
+    ]
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether Kafka allows a topic of this name."""
+    return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
+
+
+def is_board_name(name: str) -> bool:
+    """Whether a board may have this name."""
+    return _BOARD.fullmatch(name) is not None
 
 
 def is_table_name(name: str) -> bool:
@@ -30,15 +109,9 @@ def is_reserved_table(name: str) -> bool:
     return name.lower() in RESERVED_TABLES
 
 
-def changelog_topic(generation: str, table: str) -> str:
-    """The topic that holds the rows of a table in a generation."""
-    return f"{TOPIC_PREFIX}{generation}.{table}"
-
-
-def parse_changelog_topic(topic: str) -> tuple[str, str] | None:
-    """The generation and the table of a changelog topic; None for any other topic."""
-    found = _CHANGELOG_TOPIC.fullmatch(topic)
-    return (found[1], found[2]) if found else None
+def is_generation(name: str) -> bool:
+    """Whether this is the id of a generation."""
+    return _GENERATION.fullmatch(name) is not None
 
 
 def generation_id(number: int) -> str:

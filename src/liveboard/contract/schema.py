@@ -1,35 +1,19 @@
 """The columns of tables: how a board writes them, and what follows for source, joined and reject tables."""
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError, either
+from liveboard.contract.paths import Path, path_text
+from liveboard.contract.types import MOST_DIGITS, TYPES, ColumnType, column_type, meant_type, written_type
 
-_WIRE_TYPES = {
-    "string": "string",
-    "boolean": "bool",
-    "int": "int32",
-    "bigint": "int64",
-    "double": "float64",
-    "date": "date",
-    "timestamp": "timestamp",
-}
-TYPES = tuple(_WIRE_TYPES)
-TYPE_LIST = ", ".join(TYPES[:-1]) + " or " + TYPES[-1]
+TYPE_LIST = either("decimal(p,s)" if name == "decimal" else name for name in TYPES)
 
-# Common names for these types that no spelling distance would find.
-_OTHER_NAMES = {wire: name for name, wire in _WIRE_TYPES.items()} | {
-    "long": "bigint",
-    "float": "double",
-    "real": "double",
-    "text": "string",
-    "varchar": "string",
-    "datetime": "timestamp",
-}
-
-_TOKEN = re.compile(r"`(?:[^`]|``)+`|,|[^\s,`]+|`")
+_TOKEN = re.compile(r"`(?:[^`]|``)+`|,|[^\s,`()]+(?:\s*\([^()`]*\))?|[`()]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -39,10 +23,37 @@ class SchemaError(LiveboardError):
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table; the type is one of TYPES."""
+    """One column of a table, and of a source's column where its value comes from."""
 
     name: str
     type: str
+    """As the schema writes it."""
+    path: Path | None = None
+    """Where the value is in a record's document; None: in the field of the column's name."""
+    unit: str = ""
+    """What numbers for a timestamp count since 1970: s, ms or us; empty where only text is one."""
+    origin: str = ""
+    """What of the Kafka record it is instead: key, partition, offset, timestamp, or a header such as headers.trace."""
+
+    @property
+    def kind(self) -> ColumnType:
+        """All that is known of the column's type."""
+        return column_type(self.type)
+
+    @property
+    def steps(self) -> Path:
+        """The way to its value in a record's document."""
+        return (self.name,) if self.path is None else self.path
+
+    @property
+    def place(self) -> str:
+        """Where its value comes from, as reasons name it."""
+        return self.origin or path_text(self.steps)
+
+    @property
+    def of_table(self) -> Column:
+        """The column as tables have it: nobody who reads a table need know where it comes from."""
+        return Column(self.name, self.type)
 
 
 TS = Column("ts", "timestamp")
@@ -68,22 +79,32 @@ def parse_schema(text: str) -> tuple[Column, ...]:
     columns: list[Column] = []
     for words in _split_at_commas(tokens):
         column = _column(words, columns)
-        if column.name.lower() == TS.name:
-            raise SchemaError(f'expected a name other than "{column.name}", which is the Kafka timestamp\'s')
-        if any(column.name.lower() == other.name.lower() for other in columns):
-            raise SchemaError(f'expected different column names (case ignored), found "{column.name}" twice')
+        check_name(column.name, columns)
         columns.append(column)
     return tuple(columns)
 
 
-def wire_type(type_: str) -> str:
-    """The name that viewers see for one of TYPES."""
-    return _WIRE_TYPES[type_]
+def check_name(name: str, others: Sequence[Column]) -> None:
+    """A SchemaError if a source with these columns cannot have another one of this name."""
+    if name.lower() == TS.name:
+        raise SchemaError(f'expected a name other than "{name}", which is the Kafka timestamp\'s')
+    if any(name.lower() == other.name.lower() for other in others):
+        raise SchemaError(f'expected different column names (case ignored), found "{name}" twice')
+
+
+def read_type(name: str, written: str) -> str:
+    """The type that a column is given; a SchemaError if there is none such."""
+    try:
+        return written_type(written)
+    except ValueError:
+        raise SchemaError(
+            f'expected a type for "{name}" ({TYPE_LIST}), found "{written}"{_hint(written.lower())}'
+        ) from None
 
 
 def source_columns(schema: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns of a source's table: its schema and the Kafka timestamp."""
-    return (*schema, TS)
+    """The columns of a source's table: its own and the Kafka timestamp."""
+    return (*[column.of_table for column in schema], TS)
 
 
 def join_columns(left: Sequence[Column], right: Sequence[Column], on: str, right_name: str) -> tuple[Column, ...]:
@@ -91,8 +112,8 @@ def join_columns(left: Sequence[Column], right: Sequence[Column], on: str, right
 
     A right column whose name is taken (case ignored) gets the right source's name as prefix until it is free.
     """
-    columns = [column for column in left if column.name == on]
-    columns += [column for column in left if column.name != on]
+    columns = [column.of_table for column in left if column.name == on]
+    columns += [column.of_table for column in left if column.name != on]
     taken = {TS.name} | {column.name.lower() for column in columns}
     for column in right:
         if column.name == on:
@@ -123,9 +144,7 @@ def _column(words: list[str], before: list[Column]) -> Column:
     name = _name(words[0])
     if len(words) == 1:
         raise SchemaError(f'expected a type for "{name}" ({TYPE_LIST}), found nothing')
-    type_ = words[1].lower()
-    if type_ not in _WIRE_TYPES:
-        raise SchemaError(f'expected a type for "{name}" ({TYPE_LIST}), found "{words[1]}"{_hint(type_)}')
+    type_ = read_type(name, words[1])
     if len(words) > 2:
         raise SchemaError(f'expected a comma or the end after "{name} {type_}", found "{words[2]}"')
     return Column(name, type_)
@@ -144,5 +163,8 @@ def _name(word: str) -> str:
 
 
 def _hint(type_: str) -> str:
-    known = _OTHER_NAMES.get(type_) or next(iter(difflib.get_close_matches(type_, TYPES, 1)), None)
+    word = type_.partition("(")[0].strip()
+    known = meant_type(word) or next(iter(difflib.get_close_matches(word, TYPES, 1)), None)
+    if known == "decimal":
+        return f", did you mean decimal(10,2)? The first number is that of all digits, up to {MOST_DIGITS}"
     return f", did you mean {known}?" if known else ""

@@ -13,17 +13,17 @@ from typing import Any
 
 import msgspec
 
+from liveboard.contract.board import Wiring
 from liveboard.contract.changelog import Value, timestamp_text
-from liveboard.contract.names import STATUS_TOPIC
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import TS, Column
-from liveboard.errors import LiveboardError
 
 STATUS_KEY = b"board"
-# The document is repeated this often; one that is much older is kept by nobody any more.
+# The document is repeated this often. One that is much older has no orchestrator any more.
 BEAT_S = 5.0
 STALE_AFTER_S = 15.0
 
-# One row per control message, in the changelog CONTROL_CHANGELOG; its key is the message's place, partition-offset.
+# One row of the table control_raw per control message; its key is the message's place, partition-offset.
 CONTROL_COLUMNS = (
     Column("partition", "int"),
     Column("offset", "bigint"),
@@ -57,14 +57,9 @@ class Phase(StrEnum):
     FAILED = "failed"
     """Nothing is live, and the last build failed."""
     STALE = "stale"
-    """Nobody has kept the document for a while: what readers make of it, never on record."""
-
-
-class Wiring(msgspec.Struct, frozen=True):
-    """Which topic every source reads and how every join joins: what a swap changes."""
-
-    topics: Mapping[str, str]
-    joins: Mapping[str, str]
+    """The document has not been repeated for a while. Readers say so; it is never on record."""
+    AWAY = "away"
+    """Kafka does not answer. Readers say so; it is never on record."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -96,6 +91,31 @@ class Progress(msgspec.Struct, frozen=True):
         return max(0, self.total - self.rows) / self.rate if self.rate else None
 
 
+class PendingRepairs(msgspec.Struct, frozen=True):
+    """Keys whose tables lack rows or show old ones until a repair is done."""
+
+    keys: int
+    since: float
+    """Since when the first of them waits, in seconds since 1970."""
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        keys = "1 key waits" if self.keys == 1 else f"{self.keys:,} keys wait"
+        return f"{keys} for a repair, the first since {timestamp_text(int(self.since * 1000))}"
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who keeps a board."""
+
+    id: str
+    """Kept with the storage: whoever starts with the same storage is the same owner."""
+    name: str
+    """For people: the machine, and where the storage is."""
+    since: int
+    """When it took the board, in milliseconds since 1970 by Kafka's clock: a later owner has a later one."""
+
+
 class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """All that is kept about a generation."""
 
@@ -104,11 +124,12 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     tables: Mapping[str, tuple[Column, ...]]
     """The tables it fills, each in its changelog topic, and their columns."""
     complete_at: Mapping[str, int] = {}
-    """Up to which offset the changelogs must be read to have everything that the build made; known once it is live."""
+    """Up to which offset the changelogs must be read to have everything that the build made; known once it is live, or
+    a little earlier where there is nothing else to show."""
     progress: Progress | None = None
     retire_at: float | None = None
     """When a retiring generation is closed, in seconds since 1970; None keeps it for ever."""
-    checkpoint: str = ""
+    repairs: PendingRepairs | None = None
     starting_offsets: Mapping[str, Mapping[str, int]] = {}
     fingerprint: Mapping[str, Any] = {}
     """What the checkpoint depends on beside the wiring; the generation can only go on while this is the same."""
@@ -119,6 +140,8 @@ class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     sources: tuple[str, ...]
     """The names of the board's sources, in its order."""
+    owner: Owner | None = None
+    """Who keeps the document; a record's time is that of the owner's last beat."""
     live: str | None = None
     """The generation that the tables' names mean."""
     generations: Mapping[str, GenerationRecord] = {}
@@ -135,6 +158,22 @@ class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
     last_applied: str | None = None
     """When the wiring changed last: ISO-8601, UTC, microseconds."""
 
+    @property
+    def shown(self) -> str | None:
+        """The generation that readers show: the live one, or before there is any, one whose rows are all written."""
+        written = [name for name, r in self.generations.items() if r.state is State.BUILDING and r.complete_at]
+        return self.live or (written[-1] if written else None)
+
+    @property
+    def building(self) -> tuple[str | None, Progress | None]:
+        """The newest generation that is being built, and how far it is."""
+        found = [(name, record.progress) for name, record in self.generations.items() if record.state is State.BUILDING]
+        return found[-1] if found else (None, None)
+
+    def follows(self, before: BoardStatus | None) -> bool:
+        """Whether this document counts after the one before: one of an owner who was replaced meanwhile does not."""
+        return not (before and before.owner and self.owner and self.owner.since < before.owner.since)
+
     def encode(self) -> bytes:
         """The value of the status topic's record."""
         return msgspec.json.encode(self)
@@ -145,7 +184,7 @@ def decode_status(value: bytes) -> BoardStatus:
     try:
         return msgspec.json.decode(value, type=BoardStatus)
     except msgspec.MsgspecError as error:
-        raise LiveboardError(f"{STATUS_TOPIC}: expected the status of a board, found: {error}") from None
+        raise LiveboardError(f"expected the status of a board, found: {error}") from None
 
 
 def gone_stale(status: BoardStatus, kept_ms: int, why: str = "") -> BoardStatus:
@@ -156,11 +195,21 @@ def gone_stale(status: BoardStatus, kept_ms: int, why: str = "") -> BoardStatus:
     return msgspec.structs.replace(status, phase=Phase.STALE, message=message)
 
 
+def cut_off(status: BoardStatus | None, since_ms: int, why: str) -> BoardStatus:
+    """The document as readers show it while Kafka does not answer them; they may never have read one."""
+    message = f"Kafka has not answered since {timestamp_text(since_ms)}: {why}"
+    return msgspec.structs.replace(status or BoardStatus(sources=()), phase=Phase.AWAY, message=message)
+
+
 def status_columns(sources: tuple[str, ...]) -> tuple[Column, ...]:
-    """The columns of the table orchestrator_status: usersTopic, accountsTopic, joinType and so on."""
+    """The columns of the table orchestrator_status: usersTopic, accountsTopic, joinType and so on.
+
+    `building` is the generation that is being built, `built` how many of `toBuild` source records it has.
+    """
     topics = [f"{source}Topic" for source in sources]
-    names = [*topics, "joinType", "lastApplied", "generation", "phase", "message"]
-    return tuple(Column(name, "timestamp" if name == "lastApplied" else "string") for name in names)
+    names = [*topics, "joinType", "lastApplied", "generation", "phase", "message", "building"]
+    columns = [Column(name, "timestamp" if name == "lastApplied" else "string") for name in names]
+    return (*columns, Column("built", "bigint"), Column("toBuild", "bigint"), Column("builtPerSecond", "double"))
 
 
 def status_row(status: BoardStatus) -> tuple[Value, ...]:
@@ -169,4 +218,8 @@ def status_row(status: BoardStatus) -> tuple[Value, ...]:
     wiring = record.wiring if record else status.applied
     topics = [wiring.topics.get(source) if wiring else None for source in status.sources]
     join = next(iter(wiring.joins.values()), None) if wiring else None
-    return (*topics, join, status.last_applied, status.live, str(status.phase), status.message)
+    repairs = record.repairs.sentence if record and record.repairs else ""
+    building, progress = status.building
+    numbers = (progress.rows, progress.total, progress.rate) if progress else (None, None, None)
+    message = status.message or repairs
+    return (*topics, join, status.last_applied, status.live, str(status.phase), message, building, *numbers)

@@ -1,6 +1,6 @@
 """The tables of a board and their columns."""
 
-from liveboard.config import Board
+from liveboard.contract.board import Board
 from liveboard.contract.names import CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column, join_columns, source_columns
 from liveboard.contract.status import CONTROL_COLUMNS, status_columns

@@ -3,7 +3,7 @@
 import socket
 
 from liveboard.config import Settings
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _FILE = "kafka.address"
 _CONNECT_TIMEOUT_S = 3.0

@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AclOperation,
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 from liveboard.kafka import trouble
 
 _TIMEOUT_S = 30.0
-# So often a client that gets no answer is asked why.
+# How often a client that gets no answer is asked why.
 _LOOK_S = 1.0
 # Two values of the largest allowed size (8 MiB) in one joined row.
 MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
@@ -25,9 +34,15 @@ _CHANGELOG_CONFIG = {
 }
 
 _NOT_CONNECTED = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._AUTHENTICATION, KafkaError._SSL)
-_NO_LEADER_YET = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
+_NO_LEADER_YET = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+)
 
-Offsets = dict[str, dict[str, int]]
+_DONE_ALREADY = (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+Offsets = Mapping[str, Mapping[str, int]]
 """Topic to partition (as text, the way Spark writes it) to offset."""
 
 
@@ -100,6 +115,15 @@ class Admin:
         # Clusters without access control name no operations, or all.
         return not allowed or operation in allowed or AclOperation.ALL in allowed
 
+    def is_compacted(self, topic: str) -> bool:
+        """Whether Kafka keeps the newest record of every key; False also where we may not know."""
+        asked = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self._client.describe_configs([asked])[asked].result(_TIMEOUT_S)
+        except KafkaException:
+            return False
+        return "compact" in str(found["cleanup.policy"].value)
+
     def create(self, topics: Iterable[str], partitions: int = 1) -> None:
         """Creates the topics that are not there yet."""
         self._create(topics, lambda name: NewTopic(name, partitions))
@@ -107,6 +131,24 @@ class Admin:
     def create_changelogs(self, topics: Iterable[str]) -> None:
         """Creates changelog topics: compacted, and of one partition so that all readers see one order."""
         self._create(topics, lambda name: NewTopic(name, 1, config=_CHANGELOG_CONFIG))
+
+    def create_log(self, topic: str) -> None:
+        """Creates a topic of one partition whose records have the broker's time, and go after a while."""
+        times = {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000", "segment.ms": "600000"}
+        self._create([topic], lambda name: NewTopic(name, 1, config=times))
+
+    def create_generation(self, names: Names, generation: str, tables: Iterable[str]) -> None:
+        """Creates what a generation writes to: its tables' changelogs, and a topic that keeps who asks for repairs."""
+        self.create_changelogs(names.changelog(generation, table) for table in tables)
+        self._create([names.repairs(generation)], lambda name: NewTopic(name, 1, config={"retention.ms": "-1"}))
+
+    def delete_records(self, topic: str, before: int) -> None:
+        """Deletes the topic's records below this offset."""
+        place = TopicPartition(topic, 0, before)
+        try:
+            self._client.delete_records([place])[place].result(_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failure(error, "delete records of", topic) from error
 
     def delete(self, topics: Iterable[str]) -> None:
         """Deletes the topics that are there."""
@@ -118,7 +160,7 @@ class Admin:
         """Where these topics begin ("earliest") or end ("latest") now."""
         spec = OffsetSpec.earliest() if where == "earliest" else OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = [TopicPartition(t, p) for t, count in partitions.items() for p in range(count)]
-        found: Offsets = {topic: {} for topic in partitions}
+        found: dict[str, dict[str, int]] = {topic: {} for topic in partitions}
         for place in asked:
             found[place.topic][str(place.partition)] = self._offset(place, spec)
         return found
@@ -167,7 +209,9 @@ class Admin:
             try:
                 future.result(_TIMEOUT_S)
             except KafkaException as error:
-                raise self._failure(error, what, name) from error
+                # Somebody else may have done it in the meantime.
+                if error.args[0].code() not in _DONE_ALREADY:
+                    raise self._failure(error, what, name) from error
 
     def _failure(self, error: KafkaException, what: str, topic: str) -> LiveboardError:
         code = error.args[0].code()

@@ -6,9 +6,8 @@ from collections.abc import Generator, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import orjson
-
-from liveboard.contract.names import CONTROL_CHANGELOG, CONTROL_TABLE, STATUS_TABLE, STATUS_TOPIC, changelog_topic
+from liveboard.contract.changelog import encode_row
+from liveboard.contract.names import CONTROL_TABLE, STATUS_TABLE, Names
 from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status, status_row
 from liveboard.kafka.reader import Change, ChangelogReader
 
@@ -25,9 +24,9 @@ class Kept(NamedTuple):
 class StatusReader:
     """Knows the newest record of the status topic; while there is none, or no broker, it waits for one."""
 
-    def __init__(self, client_config: Mapping[str, str]) -> None:
+    def __init__(self, client_config: Mapping[str, str], names: Names) -> None:
         self.newest: Kept | None = None
-        self._reader = ChangelogReader(client_config, [STATUS_TOPIC], last=1)
+        self._reader = ChangelogReader(client_config, [names.status], last=1)
 
     def __enter__(self) -> Self:
         self._reader.__enter__()
@@ -42,31 +41,33 @@ class StatusReader:
         """The newest record, after waiting up to the timeout for another one."""
         for change in self._reader.read(timeout_s):
             if change.value:
-                self.newest = Kept(decode_status(change.value), change.timestamp_ms)
+                status = decode_status(change.value)
+                if status.follows(self.newest.status if self.newest else None):
+                    self.newest = Kept(status, change.timestamp_ms)
         return self.newest
 
 
 def follow(
-    client_config: Mapping[str, str], tables: Iterable[str], last: int | None = None
+    client_config: Mapping[str, str], names: Names, tables: Iterable[str], last: int | None = None
 ) -> Generator[tuple[Kept | None, list[Change]]]:
-    """For ever, a few times a second at least: the board's status and what came in the tables of the live generation.
+    """For ever, a few times a second at least: the board's status and what came in the tables that it shows.
 
-    When another generation becomes live, the rows that follow are that one's. The tables control_raw and
+    When it shows another generation, the rows that follow are that one's. The tables control_raw and
     orchestrator_status belong to no generation. `last` asks for the last records of each table instead of all.
     """
     tables = list(tables)
-    ours = [CONTROL_CHANGELOG] if CONTROL_TABLE in tables else []
+    ours = [names.verdicts] if CONTROL_TABLE in tables else []
     of_generation = [table for table in tables if table not in (CONTROL_TABLE, STATUS_TABLE)]
-    shown: bytes | None = None
-    with StatusReader(client_config) as reader:
+    row_before: bytes | None = None
+    with StatusReader(client_config, names) as reader:
         while True:
-            live = kept.status.live if (kept := reader.look(_WAIT_S)) else None
-            topics = [changelog_topic(live, table) for table in of_generation] if live else []
+            generation = kept.status.shown if (kept := reader.look(_WAIT_S)) else None
+            topics = [names.changelog(generation, table) for table in of_generation] if generation else []
             with ChangelogReader(client_config, [*topics, *ours], last) as rows:
-                while kept is None or kept.status.live == live:
+                while kept is None or kept.status.shown == generation:
                     changes = rows.read(_WAIT_S) if topics or ours else []
-                    if kept and STATUS_TABLE in tables and (row := orjson.dumps(status_row(kept.status))) != shown:
-                        changes.append(Change(STATUS_TOPIC, STATUS_KEY, row, kept.timestamp_ms))
-                        shown = row
+                    if kept and STATUS_TABLE in tables and (row := encode_row(status_row(kept.status))) != row_before:
+                        changes.append(Change(names.status, STATUS_KEY, row, kept.timestamp_ms))
+                        row_before = row
                     yield kept, changes
                     kept = reader.look(0.0 if topics or ours else _WAIT_S)

@@ -21,9 +21,8 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from liveboard import libraries
-from liveboard.errors import LiveboardError
-from liveboard.java import find_java
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import java, libraries
 from liveboard.kafka import guard
 
 HOST = "127.0.0.1"
@@ -148,8 +147,7 @@ class Broker:
         if self.alive:
             raise LiveboardError(f"The broker in {self.directory} is running already.")
         self._release()
-        archive = [f"-XX:SharedArchiveFile={_archive()}"] if has_archive() else []
-        java = [str(find_java().executable), *_JVM, *archive, *jvm, "-cp", _class_path()]
+        command = [str(java.executable()), *_JVM, *java.cached(libraries.cache("broker")), *jvm, "-cp", _class_path()]
         self._stopping = False
         with self._failing_clearly():
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -157,9 +155,9 @@ class Broker:
             _remove(self.directory / "tmp")
             (self.directory / "tmp").mkdir()
             self._write("log4j2.properties", _LOGGING)
-            cluster = self._cluster(java, show)
+            cluster = self._cluster(command, show)
             for tries_left in reversed(range(_PORT_TRIES)):
-                taken = self._launch(java, cluster, show)
+                taken = self._launch(command, cluster, show)
                 if taken is None:
                     return
                 if taken == self._wanted_port or not tries_left:
@@ -364,27 +362,20 @@ class Broker:
         return False
 
 
-def has_archive() -> bool:
-    return _archive().exists()
-
-
-def make_archive() -> None:
-    """Keeps the classes that a broker loads in a file (Java's CDS): every later start takes half the time."""
-    work = _archive().with_name("archive")
+def make_cache() -> None:
+    """Keeps what Java learns in a run of the broker: every later start takes half the time."""
+    cache = libraries.cache("broker")
+    work = cache.with_name("broker-cache")
     _remove(work)
     try:
         broker = Broker(work)
-        broker.start(jvm=(f"-XX:ArchiveClassesAtExit={work / 'broker.jsa'}",))
+        broker.start(jvm=tuple(java.caching(work / "broker.aot")))
         broker.stop()
-        (work / "broker.jsa").rename(_archive())
+        (work / "broker.aot").rename(cache)
     except OSError as error:
-        raise LiveboardError(f"The broker's classes could not be kept in {_archive()} ({error}).") from error
+        raise LiveboardError(f"What Java learnt of the broker could not be kept in {cache} ({error}).") from error
     finally:
         _remove(work)
-
-
-def _archive() -> Path:
-    return libraries.directory() / "broker.jsa"
 
 
 def _class_path() -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka import trouble
+from liveboard.kafka.admin import Offsets
 
 _BATCH = 10_000
+_PATIENCE_S = 60.0
 _OFFSET_TAIL = -2000  # librdkafka's RD_KAFKA_OFFSET_TAIL(n) is this less n: the last n records
 # Not GROUP_AUTHORIZATION_FAILED: librdkafka looks for the coordinator of the group even where it does not use it.
 REFUSED = (
@@ -22,12 +25,13 @@ REFUSED = (
 
 
 class Change(NamedTuple):
-    """A record of a changelog: the row's new value, or None for its removal, and when Kafka was given it."""
+    """A record of a changelog: the row's new value, or None for its removal, and when and where Kafka put it."""
 
     topic: str
     key: bytes
     value: bytes | None
     timestamp_ms: int
+    offset: int = -1
 
 
 def consumer_config(client_config: Mapping[str, str]) -> dict[str, Any]:
@@ -46,15 +50,21 @@ def consumer_config(client_config: Mapping[str, str]) -> dict[str, Any]:
 
 
 class ChangelogReader:
-    """Reads changelog topics from their beginning, or only their last records, and whatever comes after.
+    """Reads changelog topics from their beginning, from given offsets or only their last records, and what comes after.
 
     It belongs to no consumer group and leaves nothing behind in Kafka. A broker that is away or a topic that
     does not exist is waited for; only a refusal is an error.
     """
 
-    def __init__(self, client_config: Mapping[str, str], topics: Iterable[str], last: int | None = None) -> None:
-        start = OFFSET_BEGINNING if last is None else _OFFSET_TAIL - last
-        self._places = [TopicPartition(topic, 0, start) for topic in topics]
+    def __init__(
+        self,
+        client_config: Mapping[str, str],
+        topics: Iterable[str],
+        last: int | None = None,
+        start: Offsets | None = None,
+    ) -> None:
+        usual = OFFSET_BEGINNING if last is None else _OFFSET_TAIL - last
+        self._places = [TopicPartition(topic, 0, start[topic]["0"] if start else usual) for topic in topics]
         self._config = consumer_config(client_config)
 
     def __enter__(self) -> Self:
@@ -81,11 +91,49 @@ class ChangelogReader:
         return changes
 
 
+def records_between(
+    client_config: Mapping[str, str], start: Offsets, end: Offsets, patience_s: float = _PATIENCE_S
+) -> Iterator[Message]:
+    """All records from the offsets in `start`, or a partition's beginning, up to those in `end`, as Spark reads them.
+
+    A LiveboardError if nothing comes for a while.
+    """
+    places = [
+        TopicPartition(topic, int(partition), start[topic].get(partition, 0))
+        for topic, partitions in end.items()
+        for partition, offset in partitions.items()
+        if offset > start[topic].get(partition, 0)
+    ]
+    # The end of a partition is told, since there may be no record just before it.
+    config = {"isolation.level": "read_uncommitted", "enable.partition.eof": True}
+    consumer = Consumer({**consumer_config(client_config), **config})
+    left = {(place.topic, place.partition) for place in places}
+    try:
+        consumer.assign(places)
+        deadline = time.monotonic() + patience_s
+        while left:
+            for message in consumer.consume(_BATCH, 0.05):
+                deadline = time.monotonic() + patience_s
+                at, error = (str(message.topic()), message.partition() or 0), message.error()
+                if error and error.code() != KafkaError._PARTITION_EOF:
+                    _judge(message, error)
+                elif error or (message.offset() or 0) >= end[at[0]][str(at[1])]:
+                    left.discard(at)
+                elif at in left:
+                    yield message
+            if time.monotonic() > deadline:
+                raise LiveboardError(
+                    f"expected {sorted(end)} to be readable up to {end}, found nothing more for a while"
+                )
+    finally:
+        consumer.close()
+
+
 def _change(message: Message) -> Change:
     topic, key = message.topic(), message.key()
     assert topic is not None
     value = message.value()
-    return Change(topic, key if key is not None else b"", value, message.timestamp()[1])
+    return Change(topic, key if key is not None else b"", value, message.timestamp()[1], message.offset() or 0)
 
 
 def _judge(message: Message, error: KafkaError) -> None:

@@ -6,7 +6,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from liveboard.config import KafkaSettings, SaslSettings, SslSettings
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _MODULES = "org.apache.kafka.common.security"
 _LOGIN_MODULES = {

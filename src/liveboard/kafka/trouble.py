@@ -23,8 +23,8 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError
 from cryptography import x509
 
-from liveboard.contract.names import TOPIC_PREFIX
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 
 _TIMEOUT_S = 3.0
 # A broker that refuses our certificate says so after the handshake; one that takes it waits for us to speak.
@@ -94,19 +94,19 @@ def find(config: Mapping[str, str], said: str) -> str:
     return _connection(config) or _token(config) or _login(config, said)
 
 
-def of_spark(config: Mapping[str, str], text: str) -> str:
+def of_spark(config: Mapping[str, str], names: Names, text: str) -> str:
     """What an error of Spark means, if it is about the connection or permissions; otherwise the text itself."""
     if denied := _NOT_PERMITTED.search(text):
-        return permission(denied[1].split(", "))
+        topics = denied[1].split(", ")
+        return permission(topics, "write" if all(map(names.owns, topics)) else "read")
     if _NO_CONNECTION.search(text):
         return find(config, text) or text
     return text
 
 
-def permission(topics: Iterable[str], operation: str = "") -> str:
-    """That we may not do something with topics: what, they tell, since of others' topics we only read."""
+def permission(topics: Iterable[str], operation: str = "read") -> str:
+    """That we may not do something with topics."""
     names = sorted(topics)
-    operation = operation or ("write" if all(name.startswith(TOPIC_PREFIX) for name in names) else "read")
     rule = f"an ACL that allows {operation.upper()} to liveboard's user"
     return f"expected permission to {operation} the Kafka topics {names}, found none; add {rule}"
 

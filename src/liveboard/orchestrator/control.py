@@ -1,16 +1,4 @@
-"""Control messages: reading them, and judging what they ask for.
-
-The short form names a topic per source and the kind of the board's first join:
-
-    {"usersTopic": "users-2026", "accountsTopic": "accounts-2026", "joinType": "inner"}
-
-Without `joinType` that join is a left join. The general form can name every join; those that it leaves out are as
-configured:
-
-    {"topics": {"users": "users-2026", "accounts": "accounts-2026"}, "joins": {"final_ui": "inner"}}
-
-Both name the topics of all sources. Fields that are not known are ignored.
-"""
+"""Reads control messages."""
 
 from __future__ import annotations
 
@@ -18,29 +6,21 @@ import contextlib
 import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-import orjson
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from liveboard.config import Board
-from liveboard.config_document import nearest
-from liveboard.config_values import TOPIC
 from liveboard.contract.changelog import timestamp_text
-from liveboard.contract.status import Wiring
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
 from liveboard.kafka.reader import REFUSED, consumer_config
 
-JOIN_KINDS = ("left", "inner", "asof")
-_DEFAULT_KIND = "left"
 _BATCH = 1_000
 _PATIENCE_S = 30.0
 _WAIT_S = 0.1
 _ASK_S = 1.0
-_SHOWN_CHARACTERS = 100
 
 
 class Message(NamedTuple):
@@ -123,97 +103,3 @@ class ControlTopic:
 
 def _age(message: Message) -> tuple[str, int, int]:
     return message.ts, message.partition, message.offset
-
-
-def judge(value: bytes | None, board: Board, control_topic: str) -> Wiring:
-    """The wiring that a control message asks for; a LiveboardError says what is wrong with the message."""
-    document = _document(value)
-    general = document.keys() & {"topics", "joins"}
-    topics, joins = _general_form(document, board) if general else _short_form(document, board)
-    wiring = Wiring({at.source: _topic(at, found) for at, found in topics.items()}, joins)
-    _check_distinct(list(topics), wiring, control_topic)
-    return wiring
-
-
-def kind_of_join(at: str, found: object) -> str:
-    """The kind of join that a word means: in any case, with blanks around it, or only beginning with "inner"."""
-    word = found.strip().lower() if isinstance(found, str) else found
-    if word in (None, ""):
-        return _DEFAULT_KIND
-    kind = "inner" if isinstance(word, str) and word.startswith("inner") else word
-    if not isinstance(kind, str) or kind not in JOIN_KINDS:
-        raise LiveboardError(f"{at}: expected left, inner or asof, found {_shown(found)}")
-    return kind
-
-
-class _At(NamedTuple):
-    """Where a message names a source's topic."""
-
-    source: str
-    field: str
-
-
-def _document(value: bytes | None) -> dict[str, Any]:
-    if value is None:
-        raise LiveboardError("expected a JSON object, found a message without a value")
-    document: Any = None
-    with contextlib.suppress(orjson.JSONDecodeError):
-        document = orjson.loads(value)
-    if not isinstance(document, dict):
-        raise LiveboardError(f"expected a JSON object, found {_cut(value.decode(errors='replace'))}")
-    return document
-
-
-def _short_form(document: Mapping[str, Any], board: Board) -> tuple[dict[_At, Any], dict[str, str]]:
-    fields = [_At(name, f"{name}Topic") for name in board.sources]
-    joins: dict[str, str] = {name: join.how for name, join in board.joins.items()}
-    for first in list(joins)[:1]:
-        joins[first] = kind_of_join("joinType", document.get("joinType"))
-    return {at: document.get(at.field) for at in fields}, joins
-
-
-def _general_form(document: Mapping[str, Any], board: Board) -> tuple[dict[_At, Any], dict[str, str]]:
-    topics = _names("topics", document.get("topics"), board.sources)
-    asked = _names("joins", document.get("joins", {}), board.joins)
-    joins: dict[str, str] = {name: join.how for name, join in board.joins.items()}
-    joins |= {name: kind_of_join(f"joins.{name}", found) for name, found in asked.items()}
-    return {_At(name, f"topics.{name}"): topics.get(name) for name in board.sources}, joins
-
-
-def _names(at: str, found: object, known: Iterable[str]) -> dict[str, Any]:
-    """An object whose names are all known."""
-    if not isinstance(found, dict):
-        raise LiveboardError(f"{at}: expected an object, found {_shown(found)}")
-    for name in found:
-        if name not in known:
-            expected = f"expected one of {', '.join(known)}, found {_shown(name)}, did you mean {nearest(name, known)}?"
-            raise LiveboardError(f"{at}: {expected}" if known else f"{at}: expected nothing, found {_shown(name)}")
-    return found
-
-
-def _topic(at: _At, found: object) -> str:
-    if found is None:
-        raise LiveboardError(f"{at.field}: expected a topic name, found nothing")
-    try:
-        return str(TOPIC.read(found.strip() if isinstance(found, str) else found))
-    except LiveboardError as error:
-        raise LiveboardError(f"{at.field}: {error}") from None
-
-
-def _check_distinct(fields: Iterable[_At], wiring: Wiring, control_topic: str) -> None:
-    first: dict[str, str] = {control_topic: "control.topic"}
-    for at in fields:
-        topic = wiring.topics[at.source]
-        other = first.setdefault(topic, at.field)
-        if other != at.field:
-            raise LiveboardError(f"{at.field}: expected a topic of its own, found {_shown(topic)} as in {other}")
-
-
-def _shown(found: object) -> str:
-    return "nothing" if found is None else _cut(orjson.dumps(found).decode())
-
-
-def _cut(text: str) -> str:
-    """One line of text that cannot steer a terminal."""
-    printable = "".join(c if c.isprintable() else "·" for c in text[:_SHOWN_CHARACTERS])
-    return printable if len(text) <= _SHOWN_CHARACTERS else printable + "…"

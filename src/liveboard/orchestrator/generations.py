@@ -13,16 +13,17 @@ nothing of it is left on disk and in Kafka, so that a crash in between is made g
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 from msgspec.structs import replace as changed
 
-from liveboard.config import Board, Duration
+from liveboard.config import Duration
+from liveboard.contract.board import Board, Wiring
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import generation_number
-from liveboard.contract.status import BoardStatus, GenerationRecord, Request, State, Wiring
+from liveboard.contract.status import BoardStatus, GenerationRecord, Request, State
 
 _MOVES = {
     State.BUILDING: {State.LIVE, State.CLOSED, State.FAILED},
@@ -78,27 +79,7 @@ def target(status: BoardStatus, board: Board) -> Wiring:
     """What the board should be: as asked for, or as asked for before, or as configured."""
     if status.request:
         return status.request.wiring
-    return status.applied or configured(board)
-
-
-def configured(board: Board) -> Wiring:
-    """The board's own wiring."""
-    return Wiring(
-        {name: source.topic for name, source in board.sources.items()},
-        {name: join.how for name, join in board.joins.items()},
-    )
-
-
-def wired(board: Board, wiring: Wiring) -> Board:
-    """The board with another wiring."""
-    sources = {name: replace(source, topic=wiring.topics[name]) for name, source in board.sources.items()}
-    hows: dict[str, Any] = dict(wiring.joins)
-    return Board(sources=sources, joins={name: replace(join, how=hows[name]) for name, join in board.joins.items()})
-
-
-def fits(board: Board, wiring: Wiring) -> bool:
-    """Whether the wiring is one of this board, and not of one that was configured before."""
-    return wiring.topics.keys() == board.sources.keys() and wiring.joins.keys() == board.joins.keys()
+    return status.applied or board.wiring
 
 
 def begun(status: BoardStatus, name: str, record: GenerationRecord) -> BoardStatus:

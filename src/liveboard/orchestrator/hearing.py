@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace as changed
 
-from liveboard.contract.status import BoardStatus, Request, Wiring
-from liveboard.errors import LiveboardError
+from liveboard.contract.board import Wiring
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.status import BoardStatus, Request
 from liveboard.kafka.trouble import KafkaUnavailable
 from liveboard.orchestrator.control import Message
 from liveboard.orchestrator.generations import requested
@@ -27,17 +28,19 @@ class Verdict:
 
 
 def heard(
-    status: BoardStatus, messages: Sequence[Message], judge: Callable[[Message], Wiring]
+    status: BoardStatus, now: Wiring, messages: Sequence[Message], judge: Callable[[Message, Wiring], Wiring]
 ) -> tuple[BoardStatus, list[Verdict]]:
     """The document after the messages, which come oldest first, and a verdict on each.
 
-    Of those that `judge` lets pass the newest counts. A KafkaUnavailable is no verdict and goes to the caller.
+    `judge` tells what a message makes of the wiring before it, which for the first is `now`. What they make of it
+    together is carried out, as the newest one. A KafkaUnavailable is no verdict and goes to the caller.
     """
     verdicts: list[Verdict] = []
     valid: list[tuple[Message, Wiring]] = []
     for message in messages:
         try:
-            valid.append((message, judge(message)))
+            now = judge(message, now)
+            valid.append((message, now))
         except KafkaUnavailable:
             raise
         except LiveboardError as error:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace as changed
 
-from liveboard.config import Board, Settings
-from liveboard.contract.names import changelog_topic, generation_number, parse_changelog_topic
+from liveboard.config import Settings
+from liveboard.contract.board import Board
+from liveboard.contract.names import Names, generation_number
 from liveboard.contract.status import BoardStatus, Phase, State
 from liveboard.kafka.admin import Admin
-from liveboard.orchestrator.generations import fits
+from liveboard.orchestrator.schemas import file_texts
 from liveboard.pipeline import session
-from liveboard.pipeline.queries import STATE_FORMAT
+from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.follow import STATE_FORMAT
 
 
 def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
@@ -35,56 +35,65 @@ def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
         "sources": sources,
         "joins": joins,
     }
+    if files := file_texts(settings.board.sources.values()):
+        described["avro_schema_files"] = files
     comparable: dict[str, Any] = json.loads(json.dumps(described))
     return comparable
 
 
-def usable(status: BoardStatus, board: Board, current: Mapping[str, Any], admin: Admin) -> set[str]:
-    """The generations whose queries can go on: same board, same cluster, checkpoint and changelogs still there."""
-    topics = admin.partitions().keys()
+class Leftovers:
+    """What Kafka and the storage still hold of a board's generations."""
 
-    def whole(name: str) -> bool:
-        record = status.generations[name]
-        if record.state is State.BUILDING:
-            return True  # it is completed by building it
-        changelogs = {changelog_topic(name, table) for table in record.tables}
-        return changelogs <= topics and Path(record.checkpoint).is_dir()
+    def __init__(self, names: Names, admin: Admin, checkpoints: Checkpoints) -> None:
+        self._names = names
+        self._admin = admin
+        self._checkpoints = checkpoints
 
-    return {
-        name
-        for name, record in status.generations.items()
-        if record.fingerprint == current and fits(board, record.wiring) and whole(name)
-    }
+    def usable(self, status: BoardStatus, board: Board, current: Mapping[str, Any]) -> set[str]:
+        """The generations whose queries can go on: same board, same cluster, checkpoint and changelogs still there."""
+        topics = self._admin.partitions().keys()
 
+        def is_whole(name: str) -> bool:
+            record = status.generations[name]
+            if record.state is State.BUILDING:
+                return True  # it is completed by building it
+            changelogs = {self._names.changelog(name, table) for table in record.tables}
+            return changelogs <= topics and self._checkpoints.exists(name)
 
-def taken_up(status: BoardStatus, board: Board, admin: Admin, directory: Path) -> BoardStatus:
-    """The document to go on with: what was asked for only as far as it is of this board."""
-    numbers = map(generation_number, _in_kafka(admin) | _on_disk(directory).keys())
-    return changed(
-        status,
-        sources=tuple(board.sources),
-        newest=max([status.newest, *numbers]),
-        applied=status.applied if status.applied and fits(board, status.applied) else None,
-        request=status.request if status.request and fits(board, status.request.wiring) else None,
-        phase=Phase.STARTING,
-        message="",
-    )
+        return {
+            name
+            for name, record in status.generations.items()
+            if record.fingerprint == current and board.fits(record.wiring) and is_whole(name)
+        }
 
+    def taken_up(self, status: BoardStatus, board: Board) -> BoardStatus:
+        """The document to go on with: what was asked for only as far as it is of this board."""
+        numbers = map(generation_number, self._generations())
+        return changed(
+            status,
+            sources=tuple(board.sources),
+            newest=max([status.newest, *numbers]),
+            applied=status.applied if status.applied and board.fits(status.applied) else None,
+            request=status.request if status.request and board.fits(status.request.wiring) else None,
+            phase=Phase.STARTING,
+            message="",
+        )
 
-def sweep(status: BoardStatus, admin: Admin, directory: Path) -> None:
-    """Deletes the changelogs and checkpoints of generations that are not on record."""
-    strangers = (_in_kafka(admin) | _on_disk(directory).keys()) - status.generations.keys()
-    topics = {topic: parse_changelog_topic(topic) for topic in admin.partitions()}
-    admin.delete(topic for topic, parsed in topics.items() if parsed and parsed[0] in strangers)
-    for name, path in _on_disk(directory).items():
-        if name in strangers:
-            shutil.rmtree(path)
+    def sweep(self, status: BoardStatus) -> None:
+        """Deletes the changelogs and checkpoints of generations that are not on record."""
+        for name in self._generations() - status.generations.keys():
+            self.remove(name)
 
+    def sweep_checkpoints(self, status: BoardStatus) -> None:
+        """Deletes what slow tasks have written after the checkpoint of their generation was removed."""
+        for name in self._checkpoints.generations() - status.generations.keys():
+            self._checkpoints.remove(name)
 
-def _in_kafka(admin: Admin) -> set[str]:
-    return {parsed[0] for topic in admin.partitions() if (parsed := parse_changelog_topic(topic))}
+    def remove(self, name: str) -> None:
+        """Deletes the topics and the checkpoint of a generation."""
+        self._admin.delete(topic for topic in self._admin.partitions() if self._names.generation_of(topic) == name)
+        self._checkpoints.remove(name)
 
-
-def _on_disk(directory: Path) -> dict[str, Path]:
-    paths = [path for path in directory.iterdir() if path.is_dir()]
-    return {path.name: path for path in paths if path.name[:1] == "g" and path.name[1:].isdigit()}
+    def _generations(self) -> set[str]:
+        in_kafka = {name for topic in self._admin.partitions() if (name := self._names.generation_of(topic))}
+        return in_kafka | self._checkpoints.generations()

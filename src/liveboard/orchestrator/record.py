@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-import orjson
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+from msgspec.structs import replace as changed
 
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
+from liveboard.contract.changelog import encode_row
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status
-from liveboard.errors import LiveboardError
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin, total
 from liveboard.kafka.reader import ChangelogReader
 from liveboard.orchestrator.hearing import Verdict
+from liveboard.orchestrator.ownership import Ownership
 
 _PATIENCE_S = 30.0
 _FLUSH_S = 0.2
@@ -35,10 +37,20 @@ class Record:
     """Reads the record that an earlier orchestrator left, and keeps it."""
 
     def __init__(
-        self, client_config: Mapping[str, str], admin: Admin, log: Callable[[str], None], stopping: threading.Event
+        self,
+        client_config: Mapping[str, str],
+        admin: Admin,
+        ownership: Ownership,
+        names: Names,
+        log: Callable[[str], None],
+        stopping: threading.Event,
     ) -> None:
-        self.kept: BoardStatus | None = None
-        """The document that was kept last."""
+        self.status = BoardStatus(sources=())
+        """The document as it was left, then as it was kept last."""
+        self.kept_at = 0.0
+        """When it was kept, by the clock that never goes back."""
+        self._ownership = ownership
+        self._names = names
         self._client_config = client_config
         self._admin = admin
         self._log = log
@@ -50,6 +62,7 @@ class Record:
         lossless = {"enable.idempotence": "true", "message.timeout.ms": "0", "reconnect.backoff.max.ms": "1000"}
         quiet = {"linger.ms": "0", "log_level": 0, "error_cb": self._complaints}
         self._producer = Producer({**self._client_config, **lossless, **quiet})
+        self.status = self._newest() or self.status
         return self
 
     def __exit__(
@@ -57,32 +70,34 @@ class Record:
     ) -> None:
         self._producer.flush(_FLUSH_S)
 
-    def newest(self) -> BoardStatus | None:
+    def _newest(self) -> BoardStatus | None:
         """The document as it was left, or None when there has never been one."""
-        places = {STATUS_TOPIC: 1}
+        places = {self._names.status: 1}
         if total(self._admin.offsets(places, "earliest")) == total(self._admin.offsets(places, "latest")):
             return None
         deadline = time.monotonic() + _PATIENCE_S
-        with ChangelogReader(self._client_config, [STATUS_TOPIC], last=1) as reader:
+        with ChangelogReader(self._client_config, [self._names.status], last=1) as reader:
             while time.monotonic() < deadline:
                 for change in reader.read():
                     if change.value:
                         return decode_status(change.value)
-        raise LiveboardError(f"expected the newest record of {STATUS_TOPIC}, found none within {_PATIENCE_S:.0f} s")
+        raise LiveboardError(f"expected the newest record of {self._names.status}, found none in {_PATIENCE_S:.0f} s")
 
     def keep(self, status: BoardStatus) -> None:
         """Publishes the document; when this returns, every reader will see it, unless everything is stopping.
 
-        While Kafka is away this waits; where it is our login that Kafka refuses, a LoginLost.
+        While Kafka is away this waits; where it is our login that Kafka refuses, a LoginLost; where somebody else keeps
+        the board now, an OwnershipLost.
         """
-        self.kept = status
-        self._send(STATUS_TOPIC, status.encode(), STATUS_KEY)
+        self._ownership.check()
+        self.status, self.kept_at = changed(status, owner=self._ownership.owner), time.monotonic()
+        self._send(self._names.status, self.status.encode(), STATUS_KEY)
 
     def keep_verdict(self, verdict: Verdict) -> None:
         """Publishes what became of a control message, as its row of the table control_raw."""
         message = verdict.message
         row = [message.partition, message.offset, message.text, verdict.word, verdict.reason or None, message.ts]
-        self._send(CONTROL_CHANGELOG, orjson.dumps(row), message.place.encode())
+        self._send(self._names.verdicts, encode_row(row), message.place.encode())
 
     def _send(self, topic: str, value: bytes, key: bytes) -> None:
         """Sends it again until Kafka has it: a permission that is taken away may come back."""

@@ -9,25 +9,36 @@ from collections.abc import Callable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from liveboard.orchestrator.backoff import Backoff
-from liveboard.pipeline.generation import Generation, whole
+from liveboard.backoff import Backoff
+from liveboard.orchestrator.schemas import Schemas
+from liveboard.pipeline.generation import Generation, reason
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
-# What starts again only to die of the same cause does so within this time.
+# A query that dies again of the same cause does so within this time.
 _STEADY_AFTER_S = 3.0
 
 
 class Running:
-    """Generations by name. Those that follow are started again when they die, ever less eagerly."""
+    """Generations by name. Those that follow are started again when they die, ever less eagerly.
+
+    One that has met a schema which it does not know is held up, and started again as soon as the schema is known.
+    """
 
     def __init__(
-        self, make: Callable[[str], Generation], log: Callable[[str], None], explain: Callable[[str], str]
+        self,
+        make: Callable[[str], Generation],
+        schemas: Schemas,
+        log: Callable[[str], None],
+        explain: Callable[[str], str],
     ) -> None:
         self._make = make
+        self._schemas = schemas
         self._log = log
         self._explain = explain
         self._generations: dict[str, Generation] = {}
         self._following: set[str] = set()
+        self._seen: set[str] = set()
+        self._held_up: set[str] = set()
         self._down: dict[str, str] = {}
         self._steady_at: dict[str, float] = {}
         self._backoffs: dict[str, Backoff] = {}
@@ -45,9 +56,24 @@ class Running:
         """All of them."""
         return list(self._generations)
 
+    @property
+    def following(self) -> set[str]:
+        """Those that follow their topics, or will again."""
+        return set(self._following)
+
+    def is_seen(self, name: str) -> bool:
+        """Whether the generation was seen to follow since it was started last."""
+        if name in self._following - self._seen and self[name].is_following():
+            self._seen.add(name)
+        return name in self._seen
+
+    def is_held_up(self, name: str) -> bool:
+        """Whether the generation waits for a schema."""
+        return name in self._held_up
+
     def problem(self, name: str) -> str:
-        """Why the generation's tables stand still; empty while they do not."""
-        return self._down.get(name, "")
+        """Why the generation's tables stand still; empty while they do not, or only for a moment."""
+        return self._schemas.problem if name in self._held_up else self._down.get(name, "")
 
     def follow(self, name: str) -> None:
         """Has the generation follow its topics from now on."""
@@ -63,11 +89,18 @@ class Running:
     def heal(self) -> None:
         """Starts again what has died, once it has waited long enough."""
         for name in self._following:
-            if name in self._down and name not in self._steady_at:
+            if name in self._held_up:
+                if not self._schemas.waiting:
+                    self._held_up.discard(name)
+                    self.follow(name)
+            elif name in self._down and name not in self._steady_at:
                 if self._backoffs[name].over:
                     self.follow(name)
-            elif failures := self[name].failures():
-                self._note_down(name, "; ".join(f"the {query} query failed: {why}" for query, why in failures.items()))
+            elif why := self[name].failure():
+                if self._schemas.learn(why):
+                    self._hold_up(name)
+                else:
+                    self._note_down(name, why)
             elif time.monotonic() >= self._steady_at.get(name, math.inf):
                 del self._down[name], self._steady_at[name]
 
@@ -76,6 +109,8 @@ class Running:
         if name in self._generations:
             self._generations.pop(name).stop()
         self._following.discard(name)
+        self._seen.discard(name)
+        self._held_up.discard(name)
         self._down.pop(name, None)
         self._steady_at.pop(name, None)
         self._backoffs.pop(name, None)
@@ -85,15 +120,15 @@ class Running:
         for generation in self._generations.values():
             generation.stop()
 
+    def _hold_up(self, name: str) -> None:
+        self._seen.discard(name)
+        self._steady_at.pop(name, None)
+        self._down.pop(name, None)
+        self._held_up.add(name)
+
     def _note_down(self, name: str, why: str) -> None:
+        self._seen.discard(name)
         self._steady_at.pop(name, None)
         pause = self._backoffs.setdefault(name, Backoff()).failed()
         self._down[name] = f"{name} starts again in {pause:.0f} s: {self._explain(why)}"
         self._log(self._down[name])
-
-
-def reason(error: Exception) -> str:
-    """What an error of Spark, Kafka or the disk says."""
-    if isinstance(error, PySparkException):
-        return whole(error)
-    return str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)

@@ -12,18 +12,21 @@ from msgspec.structs import replace as changed
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from liveboard.backoff import Backoff
 from liveboard.config import Settings
-from liveboard.contract.names import CONTROL_CHANGELOG, STATUS_TOPIC
-from liveboard.contract.status import BoardStatus, Phase
-from liveboard.errors import LiveboardError
+from liveboard.config.storage import owned
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
+from liveboard.contract.status import Phase
 from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin
-from liveboard.orchestrator.backoff import Backoff
 from liveboard.orchestrator.control import ControlTopic
-from liveboard.orchestrator.orchestrator import Connection, Log, Orchestrator
+from liveboard.orchestrator.orchestrator import Orchestrator
+from liveboard.orchestrator.ownership import Ownership, OwnershipLost
 from liveboard.orchestrator.record import LoginLost, Record
+from liveboard.orchestrator.workplace import KafkaAccess, Log, Workplace
 from liveboard.pipeline import session
-from liveboard.storage import owned
+from liveboard.pipeline.checkpoints import Checkpoints
 
 _KNOCK_S = 4.0
 
@@ -48,34 +51,39 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
 
 def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stopping: threading.Event) -> None:
     client_config = security.librdkafka(settings.kafka, bootstrap)
-    admin = _connected(client_config, settings.control.topic, log, stopping)
+    names = settings.names
+    admin = _connected(client_config, names, log, stopping)
     if admin is None:
         return
-    with Record(client_config, admin, log, stopping) as record:
-        left = record.newest() or BoardStatus(sources=())
-        record.keep(changed(left, sources=tuple(settings.board.sources), phase=Phase.STARTING, message=""))
+    with (
+        Ownership(client_config, names, directory) as ownership,
+        Record(client_config, admin, ownership, names, log, stopping) as record,
+    ):
+        sources = tuple(settings.board.sources)
+        record.keep(changed(record.status, sources=sources, phase=Phase.STARTING, message=""))
         log("starting Spark")
         with _last_words(record), _spark(settings, directory) as spark:
-            connection = Connection(client_config, partial(security.java, settings.kafka, bootstrap), admin)
-            orchestrator = Orchestrator(settings, connection, spark, record, directory, log, left)
-            with ControlTopic(client_config, settings.control.topic, left.control, admin) as control:
+            kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, bootstrap), admin)
+            checkpoints = Checkpoints(spark, directory.as_uri())
+            work = Workplace(settings, kafka, spark, record, checkpoints, directory / "schemas.json", log)
+            orchestrator = Orchestrator(work)
+            with ControlTopic(client_config, names.control, record.status.control, admin) as control:
                 orchestrator.run(control, stopping)
 
 
-def _connected(
-    client_config: Mapping[str, str], control_topic: str, log: Log, stopping: threading.Event
-) -> Admin | None:
+def _connected(client_config: Mapping[str, str], names: Names, log: Log, stopping: threading.Event) -> Admin | None:
     """Kafka, with the topics that everything else needs, as soon as it lets us; None when `stopping` is set before."""
     backoff, said = Backoff(_KNOCK_S), ""
-    own = (STATUS_TOPIC, CONTROL_CHANGELOG)
+    own = (names.status, names.verdicts, names.owner)
     while not stopping.is_set():
         try:
             # Another one every time: a client that was refused tries again when it pleases.
             admin = Admin(client_config)
-            admin.create_changelogs(own)
-            admin.create([control_topic])
-            admin.require_permissions(own, STATUS_TOPIC)
-            if refused := admin.unreadable([*own, control_topic]):
+            admin.create_changelogs((names.status, names.verdicts))
+            admin.create_log(names.owner)
+            admin.create([names.control])
+            admin.require_permissions(own, names.status)
+            if refused := admin.unreadable([*own, names.control]):
                 raise LiveboardError(trouble.permission(refused, "read"))
             return admin
         except LiveboardError as error:
@@ -91,10 +99,11 @@ def _last_words(record: Record) -> Iterator[None]:
     """If it ends with an error, the document says that the tables stand still, and why."""
     try:
         yield
+    except OwnershipLost:
+        raise
     except LiveboardError as error:
-        if record.kept:
-            phase = Phase.RESTARTING if record.kept.live else Phase.FAILED
-            record.keep(changed(record.kept, phase=phase, message=str(error)))
+        phase = Phase.RESTARTING if record.status.live else Phase.FAILED
+        record.keep(changed(record.status, phase=phase, message=str(error)))
         raise
 
 

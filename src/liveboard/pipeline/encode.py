@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column as Expr
 from pyspark.sql import functions as F
@@ -14,29 +14,14 @@ TIMESTAMP_PATTERN = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
 _LARGEST_EXACT = 2**53
 
 
-def json_value(value: Expr, type_: str) -> Expr:
-    """The JSON text of `value`, of one of the contract's types; never SQL null."""
-    match type_:
-        case "string":
-            # The only native function that escapes JSON strings writes whole documents: `["Ada"]`, `[null]`. Trimming
-            # names the document once, so that it is written once; the quotes keep the text's own brackets.
-            return F.btrim(F.to_json(F.array(value)), F.lit("[]"))
-        case "bigint":
-            exact = value.between(-_LARGEST_EXACT, _LARGEST_EXACT)
-            number = value.cast("string")
-            text = F.when(exact, number).otherwise(_quoted(number))
-        case "date":
-            text = _quoted(value.cast("string"))
-        case "timestamp":
-            text = _quoted(timestamp_text(value))
-        case _:
-            text = value.cast("string")
-    return F.coalesce(text, F.lit("null"))
+def json_value(value: Expr, column: Column) -> Expr:
+    """The JSON text of `value`, which is of the column's type; never SQL null."""
+    return _JSON[column.kind.name](value)
 
 
 def json_members(row: Expr, columns: Iterable[Column]) -> Expr:
     """The fields of struct `row` as members of a JSON array, each behind a comma: `,"Ada",36`."""
-    parts = [part for column in columns for part in (F.lit(","), json_value(row[column.name], column.type))]
+    parts = [part for column in columns for part in (F.lit(","), json_value(row[column.name], column))]
     return F.concat(*parts) if parts else F.lit("")
 
 
@@ -45,5 +30,61 @@ def timestamp_text(value: Expr) -> Expr:
     return F.date_format(value, TIMESTAMP_PATTERN)
 
 
+def _escaped(value: Expr) -> Expr:
+    # The only native function that escapes JSON strings writes whole documents: `["Ada"]`, `[null]`. Trimming
+    # names the document once, so that it is written once; the quotes keep the text's own brackets.
+    return F.btrim(F.to_json(F.array(value)), F.lit("[]"))
+
+
+def _bare(value: Expr) -> Expr:
+    return _or_null(value.cast("string"))
+
+
+def _exact(value: Expr) -> Expr:
+    number = value.cast("string")
+    is_exact = value.between(-_LARGEST_EXACT, _LARGEST_EXACT)
+    return _or_null(F.when(is_exact, number).otherwise(_quoted(number)))
+
+
+def _digits(value: Expr) -> Expr:
+    return _or_null(_quoted(value.cast("string")))
+
+
+def base64_text(value: Expr) -> Expr:
+    """Bytes as base64."""
+    # Spark breaks it into lines.
+    return F.translate(F.base64(value), "\r\n", "")
+
+
+def _base64(value: Expr) -> Expr:
+    return _or_null(_quoted(base64_text(value)))
+
+
+def _day(value: Expr) -> Expr:
+    return _or_null(_quoted(value.cast("string")))
+
+
+def _moment(value: Expr) -> Expr:
+    return _or_null(_quoted(timestamp_text(value)))
+
+
+_JSON: dict[str, Callable[[Expr], Expr]] = {
+    "string": _escaped,
+    "boolean": _bare,
+    "int": _bare,
+    "bigint": _exact,
+    "double": _bare,
+    "decimal": _digits,
+    "date": _day,
+    "timestamp": _moment,
+    "json": _escaped,
+    "binary": _base64,
+}
+
+
 def _quoted(text: Expr) -> Expr:
     return F.concat(F.lit('"'), text, F.lit('"'))
+
+
+def _or_null(text: Expr) -> Expr:
+    return F.coalesce(text, F.lit("null"))

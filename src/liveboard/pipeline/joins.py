@@ -1,129 +1,275 @@
-"""The three joins.
+"""The three joins, each in two forms that give the same rows.
 
-Both sources of a join arrive in one stream. One aggregation remembers, per key, the records that came (`remember`);
-in Real-Time Mode it answers every single record with what it now knows of that record's key, and a join turns that
-answer into the rows which the record adds or corrects (`left`, `inner`, `asof`). Each emitted row is a whole row
-under a key made from source positions, so emitting it again changes nothing.
+| join  | has a row for              | in which there is                                       | what matches nothing  |
+|-------|----------------------------|---------------------------------------------------------|-----------------------|
+| left  | every left record          | the newest right record of its key                      | has a row, with nulls |
+| asof  | every left record          | the newest right record of its key that is not after it | has a row, with nulls |
+| inner | every pair of a key        | a left record and a right record                        | has none              |
+
+Left and right are as in the configuration: left drives, right enriches. A record without a key matches nothing.
+
+A side can be a table by key. Then only the newest record of the key counts, by position, and its body is null where it
+removes the row. A left one has one row for the key. What was removed enriches nothing, and in an inner join takes its
+rows away: there, every record of the other side has one row, with the key's row of this one. An as-of join looks into
+the past: of its right side all records count, each from its time on.
+
+- The window form is for the history, in a batch job. It sees all records of a key at once.
+- The answering form is for the present, in Real-Time Mode. A record comes and is answered with the rows that it adds or
+  corrects, from what is remembered of its key: the newest records of each side. An answer that may lack rows says so
+  (`asks`). Then the key is repaired: the window form is run for it, and those rows are written of which one record
+  asked and one is no longer remembered.
+
+Both forms also give removals, which are rows without a value: a row that was there before may have to go.
 
 A record is struct(ts, partition, offset, body): records compare by time, then position. `body` is the JSON text of the
-columns other than the key, ready to be spliced into rows.
+columns other than the key, ready to be put into rows. In the window form, `asked`, `remembered` and `known` follow: the
+last says that the stream knows all newest records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import Column as Expr
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-SideName = Literal["a", "b"]
-SIDES: tuple[SideName, SideName] = ("a", "b")
+from liveboard.contract.board import JoinKind
+from liveboard.pipeline.rows import Target
+
+SideName = Literal["left", "right"]
+SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
 @dataclass(frozen=True)
 class Side:
-    """What is known of one source's records of a key."""
+    """What is remembered of the left or the right records of a key."""
 
     records: Expr
-    """All of them, or none where only the newest is remembered."""
-    newest: Expr
-    """The one that compares highest, null while there is none."""
+    """The newest of them; of a table by key, the one that counts."""
+    forgot: Expr
+    """Whether there were more that count."""
     came: Expr
-    """The record being answered if it is of this side, else null; null on both sides means: answer everything."""
-    absent: str
-    """The body that stands in where no record matches."""
+    """The record being answered if it is of this side and counts, else null."""
 
-    def to_answer(self) -> Expr:
-        """The records of this side that the answer is about: the one that came, or all for one of the other side."""
-        return F.when(self.came.isNotNull(), F.array(self.came)).otherwise(self.records)
+    @property
+    def newest(self) -> Expr:
+        """Null while there is none."""
+        return F.array_max(self.records)
+
+    @property
+    def oldest(self) -> Expr:
+        """Of those that are remembered."""
+        return F.array_min(self.records)
 
 
 @dataclass(frozen=True)
-class Target:
-    """Makes the changelog records of one joined table for one key."""
+class Answer:
+    """What one record leads to."""
 
-    topic: str
-    key: Expr
-    """The JSON text of the join key."""
-
-    def row(self, driver: Expr, other: Expr, absent: str) -> Expr:
-        """The row of a driving record, with the other record's columns or nulls."""
-        return self._change(position(driver), driver, F.coalesce(other["body"], F.lit(absent)))
-
-    def pair(self, driver: Expr, other: Expr) -> Expr:
-        """The row of two records that belong together."""
-        return self._change(F.concat(position(driver), F.lit(":"), position(other)), driver, other["body"])
-
-    def _change(self, row_key: Expr, driver: Expr, other_body: Expr) -> Expr:
-        value = F.concat(F.lit("["), self.key, driver["body"], other_body, F.lit(',"'), driver["ts"], F.lit('"]'))
-        return F.struct(F.lit(self.topic).alias("topic"), row_key.alias("key"), value.alias("value"))
+    rows: Expr
+    """The rows that it adds or corrects, as far as they are certain."""
+    asks: Expr
+    """Whether there may be more, which a repair has to find."""
 
 
-def left(target: Target, drivers: Side, others: Side) -> Expr:
-    """Every driving record with the newest other record."""
-    return F.transform(drivers.to_answer(), lambda driver: target.row(driver, others.newest, others.absent))
+class Kind(ABC):
+    """A kind of join."""
+
+    name: JoinKind
+    keeps_unmatched: bool
+    """Whether a left record that matches nothing, or has no key, has a row; a right one never has."""
+    remembers_right: Literal["newest", "history"]
+    """Of the right records of a key only the newest, or as many as the join's history says, as of the left ones."""
+    matches_in_time: bool = False
+    """Whether the match depends on the left record's time, so that of a right table by key all records count."""
+
+    @abstractmethod
+    def answer(self, target: Target, left: Side, right: Side) -> Answer:
+        """The answering form."""
 
 
-def inner(target: Target, drivers: Side, others: Side) -> Expr:
-    """Every pair of a driving and another record."""
-    pairs = F.transform(
-        drivers.to_answer(),
-        lambda driver: F.transform(others.to_answer(), lambda other: target.pair(driver, other)),
-    )
-    return F.flatten(pairs)
+class MatchingKind(Kind):
+    """A join in which a record of the driving side, usually the left one, has one row or none."""
+
+    drives: SideName = "left"
+
+    @abstractmethod
+    def match(self, other: SideName, by_key: bool) -> Expr:
+        """The window form: the other side's record of a driving one, or null. `other` is what the memory calls it."""
+
+    def row(self, target: Target, key: Expr, driving: Expr, match: Expr) -> Expr:
+        """The row of a driving record, or null where it has none."""
+        return target.row(key, driving, match)
 
 
-def asof(target: Target, drivers: Side, others: Side) -> Expr:
-    """Every driving record with the newest other record that is not after it.
+class PairingKind(Kind):
+    """A join in which a left record has a row with each right one."""
 
-    A record of the other side corrects the driving records from its own time up to the next other record's.
+    @abstractmethod
+    def pairs(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """The window form: columns `key`, `left` and `right`, from the entries of both sides."""
+
+
+class LeftJoin(MatchingKind):
+    """A left record has the newest right record of its key."""
+
+    name = "left"
+    keeps_unmatched = True
+    remembers_right = "newest"
+
+    def match(self, other: SideName, by_key: bool) -> Expr:
+        """The newest right record of the key."""
+        return _newest(other, by_key)
+
+    def answer(self, target: Target, left: Side, right: Side) -> Answer:
+        """A left record gets the newest right one. A right record that is the newest goes into every left row."""
+        key = F.col("key")
+        its_row = F.array(target.row(key, left.came, right.newest))
+        left_rows = F.transform(left.records, lambda each: target.row(key, each, right.came))
+        newest_came = right.came >= right.newest
+        return Answer(
+            rows=F.when(left.came.isNotNull(), its_row).when(newest_came, left_rows),
+            asks=newest_came & left.forgot,
+        )
+
+
+class AsofJoin(MatchingKind):
+    """A left record has the newest right record of its key that is not after it in time."""
+
+    name = "asof"
+    keeps_unmatched = True
+    remembers_right = "history"
+    matches_in_time = True
+
+    def match(self, other: SideName, by_key: bool) -> Expr:
+        """The last right record so far, in order of time; of those of one time, right records come first."""
+        in_time = _of_key().orderBy("record.ts", F.col("side") != other, "record.partition", "record.offset")
+        so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        return F.last(_only(other, F.col("record")), ignorenulls=True).over(so_far)
+
+    def answer(self, target: Target, left: Side, right: Side) -> Answer:
+        """A left record gets the newest right one that is not after it. A right record goes into the left rows from its
+        own time up to that of the next right one.
+
+        Forgotten records are older than all that are remembered. So a left record that finds no match among those may
+        have a forgotten one, and a right record that is itself too old to be remembered may have a forgotten next one:
+        neither is answered. Every other answer is certain, but left rows that were forgotten are missing from it.
+        """
+        key = F.col("key")
+        match = F.array_max(F.filter(right.records, lambda each: each["ts"] <= left.came["ts"]))
+        unmatched = match.isNull() & right.forgot & left.came["body"].isNotNull()
+        its_row = F.when(~unmatched, F.array(target.row(key, left.came, match)))
+
+        too_old = right.forgot & (right.came < right.oldest)
+        following = F.array_min(F.filter(right.records, lambda each: each > right.came))
+        until = F.coalesce(following["ts"], F.lit("~"))  # after every time
+        corrected = F.filter(left.records, lambda each: (each["ts"] >= right.came["ts"]) & (each["ts"] < until))
+        left_rows = F.when(~too_old, F.transform(corrected, lambda each: target.row(key, each, right.came)))
+        reaches_back = left.forgot & (right.came["ts"] <= left.oldest["ts"])
+        return Answer(
+            rows=F.when(left.came.isNotNull(), its_row).otherwise(left_rows),
+            asks=F.when(left.came.isNotNull(), unmatched).otherwise(too_old | reaches_back),
+        )
+
+
+class InnerJoin(PairingKind):
+    """Every left record of a key is paired with every right one."""
+
+    name = "inner"
+    keeps_unmatched = False
+    remembers_right = "history"
+
+    def pairs(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """An equi-join, since all pairs of one key may be more than memory holds."""
+        lefts, rights = (
+            side.select("key", F.col("record").alias(name)) for side, name in ((left, "left"), (right, "right"))
+        )
+        return lefts.join(rights, "key")
+
+    def answer(self, target: Target, left: Side, right: Side) -> Answer:
+        """A record is paired with every one of the other side."""
+        key = F.col("key")
+        with_right = F.transform(right.records, lambda each: target.pair(key, left.came, each))
+        with_left = F.transform(left.records, lambda each: target.pair(key, each, right.came))
+        return Answer(
+            rows=F.when(left.came.isNotNull(), with_right).otherwise(with_left),
+            asks=F.when(left.came.isNotNull(), right.forgot).otherwise(left.forgot),
+        )
+
+
+class InnerJoinByKey(MatchingKind):
+    """An inner join with a table by key: a record of the other side, which drives, is paired with the key's row.
+
+    Where both sides are tables by key, the left one drives.
     """
-    later = F.array_min(F.filter(others.records, lambda other: other > others.came))
-    corrected = F.filter(
-        drivers.to_answer(),
-        lambda driver: (
-            others.came.isNull()
-            | ((driver["ts"] >= others.came["ts"]) & (later.isNull() | (driver["ts"] < later["ts"])))
-        ),
-    )
 
-    def match(driver: Expr) -> Expr:
-        return F.array_max(F.filter(others.records, lambda other: other["ts"] <= driver["ts"]))
+    name = "inner"
+    keeps_unmatched = False
+    remembers_right = "history"
 
-    return F.transform(corrected, lambda driver: target.row(driver, match(driver), others.absent))
+    def __init__(self, drives: SideName) -> None:
+        self.drives = drives
 
+    def match(self, other: SideName, by_key: bool) -> Expr:
+        """The record that counts of the key."""
+        return _newest(other, by_key)
 
-JOINS: dict[str, Callable[[Target, Side, Side], Expr]] = {"left": left, "inner": inner, "asof": asof}
+    def row(self, target: Target, key: Expr, driving: Expr, match: Expr) -> Expr:
+        """The pair, or its removal where one of the two removes its row; null while the other side has had none."""
+        left, right = (driving, match) if self.drives == "left" else (match, driving)
+        return F.when(match.isNotNull(), target.pair(key, left, right))
 
-
-def remember(records: DataFrame) -> DataFrame:
-    """What is known of every (group, key, shard) after each record: the state that all joins are made from.
-
-    Takes columns `group`, `key`, `shard`, `side` ("a" or "b"), `only_newest` and `record`.
-    """
-    is_a, keep_all = F.col("side") == "a", ~F.col("only_newest")
-    # The key first: builds sort, and Spark compares the first bytes of the first column before it looks at whole rows.
-    return records.groupBy("key", "shard", "group").agg(
-        F.collect_list(F.when(is_a, F.col("record"))).alias("a_records"),
-        F.collect_list(F.when(~is_a & keep_all, F.col("record"))).alias("b_records"),
-        F.max(F.when(~is_a & ~keep_all, F.col("record"))).alias("b_newest"),
-        F.last(F.struct("side", "record")).alias("came"),
-    )
+    def answer(self, target: Target, left: Side, right: Side) -> Answer:
+        """A driving record is paired with the key's row. A record that becomes the key's row goes into every pair."""
+        key = F.col("key")
+        driving, other = (left, right) if self.drives == "left" else (right, left)
+        its_row = F.array(self.row(target, key, driving.came, other.newest))
+        rows = F.transform(driving.records, lambda each: self.row(target, key, each, other.came))
+        return Answer(
+            rows=F.when(other.came.isNotNull(), rows).when(
+                other.newest.isNotNull() & driving.came.isNotNull(), its_row
+            ),
+            asks=other.came.isNotNull() & driving.forgot,
+        )
 
 
-def side(name: SideName, absent: str, *, everything: bool) -> Side:
-    """One side of the remembered state, to answer the record that came or, with `everything`, the whole key."""
-    records = F.col(f"{name}_records")
-    newest = F.array_max(records)
-    if name == "b":
-        newest = F.coalesce(F.col("b_newest"), newest)
-    came = F.when(F.lit(not everything) & (F.col("came.side") == name), F.col("came.record"))
-    return Side(records, newest, came, absent)
+KINDS: dict[JoinKind, Kind] = {kind.name: kind for kind in (LeftJoin(), InnerJoin(), AsofJoin())}
 
 
-def position(record: Expr) -> Expr:
-    """The record's place in its topic, as part of row keys."""
-    return F.concat(record["partition"].cast("string"), F.lit("-"), record["offset"].cast("string"))
+def kind_of(how: JoinKind, left_by_key: bool, right_by_key: bool) -> Kind:
+    """What a join does with sources of which one or both may be tables by key."""
+    if how == "inner" and (left_by_key or right_by_key):
+        return InnerJoinByKey("left" if right_by_key else "right")
+    return KINDS[how]
+
+
+def newest_position(side: SideName) -> Expr:
+    """The window form: where the newest record of that side of the key is."""
+    return F.max(_only(side, _position())).over(_of_key())
+
+
+def any_asked() -> Expr:
+    """The window form: whether a record of the key has asked."""
+    return F.max(F.col("record.asked")).over(_of_key())
+
+
+def _newest(side: SideName, by_key: bool) -> Expr:
+    """The newest record of that side of the key. It stands for all of them: if one has asked, so has it."""
+    record, asked = (_only(side, F.col(part)) for part in ("record", "record.asked"))
+    newest = F.max_by(record, _only(side, _position())) if by_key else F.max(record)
+    return newest.over(_of_key()).withField("asked", F.max(asked).over(_of_key()))
+
+
+def _position() -> Expr:
+    return F.struct("record.partition", "record.offset")
+
+
+def _only(side: SideName, column: Expr) -> Expr:
+    return F.when(F.col("side") == side, column)
+
+
+def _of_key() -> WindowSpec:
+    return Window.partitionBy("key", "place", "memory")

@@ -1,66 +1,63 @@
-"""JSON records to typed rows; every record that cannot be read gets a reason."""
+"""Records to typed rows; every record that cannot be read gets a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import NamedTuple
+from types import MappingProxyType
 
 from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from liveboard.config import Source
+from liveboard.contract.board import Source, SourceFormat
 from liveboard.contract.schema import Column
+from liveboard.pipeline.avro_format import AvroFormat, AvroSchemas
+from liveboard.pipeline.debezium_format import DebeziumFormat
 from liveboard.pipeline.encode import timestamp_text
+from liveboard.pipeline.formats import Format, Rule
+from liveboard.pipeline.json_format import JsonFormat
+from liveboard.pipeline.kafka_columns import kafka_rules, kafka_value, need_headers
+from liveboard.pipeline.keys import key_columns, read_key, removed_row, unreadable_key
 
-# from_json is lenient where we are not: what these options and the checks below let through, it would not.
-# NaN is read as a number so that the reason can name its field.
-_OPTIONS = {
-    "mode": "PERMISSIVE",
-    "columnNameOfCorruptRecord": "corrupt",
-    "allowSingleQuotes": "false",
-    "allowNonNumericNumbers": "true",
-}
-# Dates and times are read as text and converted here: from_json would take numbers for them too.
-_READ_AS = {"date": "string", "timestamp": "string"}
-_DATE = r"^\d{4}-\d{2}-\d{2}$"
-_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?$"
-_NOT_QUOTED_FIRST = list('"-+0123456789{[')
-_NOT_QUOTED_WORDS = ["true", "false"]
-_SHOWN_CHARACTERS = 100
+FORMATS: dict[SourceFormat, type[Format]] = {"json": JsonFormat, "debezium": DebeziumFormat}
+NO_SCHEMAS: Mapping[str, AvroSchemas] = MappingProxyType({})
+REMOVED = "removed"
+"""The column that says whether the record removes the row of its key; it is there where a source is a table by key."""
 
 
-class Rule(NamedTuple):
-    """What makes a record refused."""
-
-    broken: Expr
-    why: Callable[[], Expr]
-    """What is then said; put together only where it is asked for."""
-
-
-def parse(records: DataFrame, sources: Sequence[Source], *, reasons: bool) -> DataFrame:
+def parse(records: DataFrame, sources: Sequence[Source], schemas: Mapping[str, AvroSchemas] = NO_SCHEMAS) -> DataFrame:
     """Kafka records as typed rows.
 
-    Adds to `topic`, `partition`, `offset`, `ts` (text) and `value`: one struct per source in `row_column(source)`,
-    null for refused records and other topics, and with `reasons` also `reason`, null for good records. Tombstones
-    have neither.
+    Adds to `topic`, `partition`, `offset`, `ts` (text), `timestamp`, `key`, `value` and, where a source has a column of
+    them, `headers`: one struct per source in `row_column(source)`, null for refused records and other topics, and
+    `reason`, null for good records. What removes a row from a table by key has a row of which only the key is known;
+    other tombstones have neither. `schemas` are those of sources in Avro, by name.
     """
-    typed = records.select(
+    formats = {source.name: _format(source, schemas) for source in sources}
+    by_key = [formats[source.name] for source in sources if source.by_key]
+    looked = records.select(
         "topic",
         "partition",
         "offset",
         timestamp_text(F.col("timestamp")).alias("ts"),
+        "timestamp",
+        "key",
         "value",
-        *[_typed(source).alias(row_column(source)) for source in sources],
+        *(["headers"] if need_headers(sources) else []),
+        *[_first_look(formats[source.name]).alias(row_column(source)) for source in sources],
     )
-    seen = typed.withColumns({_seen_column(source): _seen(source) for source in sources})
-    rules = {source.name: _rules(source) for source in sources}
-    columns = {row_column(source): _row(source, rules[source.name]) for source in sources}
-    if reasons:
-        columns["reason"] = F.coalesce(*[F.when(_from(source), _reason(rules[source.name])) for source in sources])
-    return seen.withColumns(columns)
+    again = {_second_column(source): formats[source.name].look_again() for source in sources}
+    seen = looked.withColumns({name: look for name, look in again.items() if look is not None})
+    if by_key:
+        removed = F.coalesce(*[F.when(_from(format.source), _removes(format)) for format in by_key], F.lit(False))
+        keys = {_key_column(format.source): F.when(_removes(format), read_key(format.source)) for format in by_key}
+        seen = seen.withColumns({REMOVED: removed, **keys})
+    rules = {source.name: _rules(formats[source.name]) for source in sources}
+    rows = {row_column(source): _row(formats[source.name], rules[source.name]) for source in sources}
+    reason = F.coalesce(*[F.when(_from(s), _reason(formats[s.name], rules[s.name])) for s in sources])
+    return seen.withColumns({**rows, "reason": reason})
 
 
 def row_column(source: Source) -> str:
@@ -68,138 +65,80 @@ def row_column(source: Source) -> str:
     return f"{source.name}_row"
 
 
-def _seen_column(source: Source) -> str:
+def _second_column(source: Source) -> str:
     return f"{source.name}_seen"
+
+
+def _key_column(source: Source) -> str:
+    return f"{source.name}_key"
+
+
+def _format(source: Source, schemas: Mapping[str, AvroSchemas]) -> Format:
+    looks = (F.col(row_column(source)), F.col(_second_column(source)))
+    if source.format == "avro":
+        return AvroFormat(source, *looks, schemas.get(source.name, AvroSchemas()))
+    return FORMATS[source.format](source, *looks)
 
 
 def _from(source: Source) -> Expr:
     return F.col("topic") == source.topic
 
 
-def _text() -> Expr:
-    return F.col("value").cast("string")
+def _is_tombstone() -> Expr:
+    return F.col("value").isNull()
 
 
-def _readable(source: Source) -> Expr:
-    return (F.octet_length("value") <= source.max_value_bytes) & F.call_function("is_valid_utf8", _text())
+def _removes(format: Format) -> Expr:
+    """Whether the record removes the row of its key."""
+    says = format.removes()
+    gone = _is_tombstone() if says is None else _is_tombstone() | F.coalesce(says, F.lit(False))
+    return _from(format.source) & gone
 
 
-def _typed(source: Source) -> Expr:
-    """The record read by the source's schema; fields of a wrong type are null, but not all of them: see `_odd`."""
-    fields = [f"{_quoted(column)} {_READ_AS.get(column.type, column.type)}" for column in source.columns]
-    return F.when(_from(source) & _readable(source), _read_json(fields))
+def _first_look(format: Format) -> Expr:
+    fits = F.octet_length("value") <= format.source.max_value_bytes
+    return F.when(_from(format.source) & (fits & format.can_be_read()), format.look())
 
 
-def _seen(source: Source) -> Expr:
-    """The record read without types in mind, which tells what really came; null where nothing is doubtful."""
-    odd = reduce(or_, [_odd(source, column) for column in source.columns], _corrupt(source))
-    return F.when(odd, _read_json([f"{_quoted(column)} variant" for column in source.columns]))
-
-
-def _read_json(fields: Sequence[str]) -> Expr:
-    # from_json stops at the end of the first value and ignores what follows it; inside an object it cannot.
-    wrapped = F.concat(F.lit('{"row":'), _text(), F.lit(',"end":1}'))
-    return F.from_json(wrapped, f"row struct<{', '.join(fields)}>, end int, corrupt string", _OPTIONS)
-
-
-def _quoted(column: Column) -> str:
-    return "`" + column.name.replace("`", "``") + "`"
-
-
-def _corrupt(source: Source) -> Expr:
-    return F.col(row_column(source))["corrupt"].isNotNull()
-
-
-def _rules(source: Source) -> list[Rule]:
+def _rules(format: Format) -> list[Rule]:
     """In the order of asking."""
-    document = F.col(row_column(source))
+    source = format.source
     size, limit = F.octet_length("value"), source.max_value_bytes
-    rules = [
-        Rule(size > limit, lambda: F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size)),
-        Rule(document.isNull(), lambda: F.lit("value: expected UTF-8 text, found bytes that are not")),
-        Rule(
-            document["row"].isNull() | document["end"].isNull(),
-            lambda: F.concat(F.lit("value: expected a JSON object, found "), _shown(_text())),
-        ),
+    too_large = Rule(size > limit, lambda: F.concat(F.lit(f"value: expected at most {limit} bytes, found "), size))
+    strict = [column for column in source.columns if source.is_strict(column)]
+    of_kafka = [rule for column in strict if column.origin for rule in kafka_rules(column)]
+    wrong = format.wrong([column for column in strict if not column.origin])
+    no_key = [
+        Rule(format.has_row() & _value(format, column).isNull(), partial(_no_key_message, column))
+        for column in (key_columns(source) if source.by_key else ())
     ]
-    if source.on_error == "null":
-        return rules
-    doubtful = F.col(_seen_column(source)).isNotNull()
-    wrong_fields = [
-        Rule(doubtful & _wrong(source, column), partial(_field_message, source, column)) for column in source.columns
-    ]
-    repeated = Rule(_corrupt(source), lambda: F.lit("value: expected every field once, found one repeated"))
-    return [*rules, *wrong_fields, repeated]
+    return [too_large, *format.unreadable(), *wrong, *of_kafka, *no_key]
 
 
-def _reason(rules: Sequence[Rule]) -> Expr:
+def _no_key_message(column: Column) -> Expr:
+    return F.lit(f"{column.place}: expected a value, since it is the key, found null")
+
+
+def _reason(format: Format, rules: Sequence[Rule]) -> Expr:
     """Why the record is refused, or null."""
-    return F.when(F.col("value").isNotNull(), F.coalesce(*[F.when(rule.broken, rule.why()) for rule in rules]))
+    reason = F.when(~_is_tombstone(), F.coalesce(*[F.when(rule.broken, rule.why()) for rule in rules]))
+    if not format.source.by_key:
+        return reason
+    unread = F.col(REMOVED) & removed_row(format, F.col(_key_column(format.source))).isNull()
+    return F.coalesce(reason, F.when(unread, unreadable_key(format.source)))
 
 
-def _odd(source: Source, column: Column) -> Expr:
-    """Cheap, and true for every field of a wrong type that from_json accepts (and for some good ones)."""
-    value = F.col(row_column(source))["row"][column.name]
-    match column.type:
-        case "string":
-            odd = F.substring(value, 1, 1).isin(_NOT_QUOTED_FIRST) | value.isin(_NOT_QUOTED_WORDS)
-        case "double":
-            odd = F.isnan(value) | (F.abs(value) == float("inf"))
-        case "date" | "timestamp":
-            odd = value.isNotNull() & _converted(value, column.type).isNull()
-        case _:
-            return F.lit(False)
-    return F.coalesce(odd, F.lit(False))
+def _value(format: Format, column: Column) -> Expr:
+    return kafka_value(column) if column.origin else format.value(column)
 
 
-def _field_message(source: Source, column: Column) -> Expr:
-    variant = F.col(_seen_column(source))["row"][column.name]
-    kind = F.lower(F.regexp_extract(F.schema_of_variant(variant), "^[A-Z]+", 0))
-    expected = F.lit(f"{column.name}: expected {column.type}, found ")
-    return F.concat(expected, _shown(F.to_json(variant)), F.lit(" ("), kind, F.lit(")"))
-
-
-def _wrong(source: Source, column: Column) -> Expr:
-    """Whether the field that came is neither absent, null nor of its type."""
-    variant = F.col(_seen_column(source))["row"][column.name]
-    kind = F.schema_of_variant(variant)
-    match column.type:
-        case "string":
-            right = kind == "STRING"
-        case "boolean":
-            right = kind == "BOOLEAN"
-        case "bigint":
-            right = kind == "BIGINT"
-        case "int":
-            right = (kind == "BIGINT") & F.try_variant_get(variant, "$", "int").isNotNull()
-        case "double":
-            number = F.try_variant_get(variant, "$", "double")
-            right = kind.rlike("^(BIGINT|DECIMAL|DOUBLE)") & (F.abs(number) < float("inf"))
-        case _:
-            text = F.try_variant_get(variant, "$", "string")
-            right = (kind == "STRING") & _converted(text, column.type).isNotNull()
-    return F.coalesce((kind != "VOID") & ~F.coalesce(right, F.lit(False)), F.lit(False))
-
-
-def _row(source: Source, rules: Sequence[Rule]) -> Expr:
+def _row(format: Format, rules: Sequence[Rule]) -> Expr:
     """The typed row, null when the record was refused."""
-    row = F.col(row_column(source))["row"]
-    values = []
-    for column in source.columns:
-        value = row[column.name]
-        if column.type in _READ_AS:
-            value = _converted(value, column.type)
-        elif source.on_error == "null" and column.type in ("string", "double"):
-            value = F.when(~_wrong(source, column), value)
-        values.append(value.alias(column.name))
+    values = [_value(format, column).alias(column.name) for column in format.source.columns]
     refused = reduce(or_, [rule.broken for rule in rules])
-    return F.when(row.isNotNull() & ~refused, F.struct(*values))
-
-
-def _converted(text: Expr, type_: str) -> Expr:
-    return F.when(text.rlike(_DATE if type_ == "date" else _TIMESTAMP), text.try_cast(type_))
-
-
-def _shown(text: Expr) -> Expr:
-    shortened = F.concat(F.substring(text, 1, _SHOWN_CHARACTERS), F.lit("…"))
-    return F.when(F.length(text) > _SHOWN_CHARACTERS, shortened).otherwise(text)
+    found = F.when(format.has_row() & ~refused, F.struct(*values))
+    if not format.source.by_key:
+        return found
+    # Of what is refused although it removes a row: it is a record with a value, so the rules are of use.
+    gone = F.col(REMOVED) & (_is_tombstone() | ~refused)
+    return F.coalesce(found, F.when(gone, removed_row(format, F.col(_key_column(format.source)))))

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from liveboard import libraries
-from liveboard.config import Board, SparkSettings
-from liveboard.errors import LiveboardError
-from liveboard.java import find_java
-from liveboard.libraries import jars
+from liveboard.config import SparkSettings
+from liveboard.contract.board import LARGEST_VALUE_BYTES, Board
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import java, libraries
+from liveboard.install.libraries import jars
+from liveboard.pipeline import driver
 
 # Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
 _LOCAL_SLOTS = 512
@@ -32,10 +33,18 @@ _TESTING = "pyspark.testing"
 # One per core of a small machine. A generation keeps the number that it began with.
 SHUFFLE_PARTITIONS = 2
 
+# A record that is no Avro may claim to hold a text or an array of any length, for which Avro would take memory.
+_AVRO_LIMITS = {
+    f"org.apache.avro.limits.{what}.maxLength": str(LARGEST_VALUE_BYTES)
+    for what in ("bytes", "string", "collectionItems")
+}
+
 _SECRET = "secret|password|token|credential|access[.]?key|jaas|keystore|truststore"
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Whether a stream's tasks run is told at once: by default, news that come within 100 ms of others are told later.
+    "spark.ui.liveUpdate.period": "0",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.sql.streaming.stateStore.providerClass": (
@@ -87,11 +96,7 @@ appender.file.strategy.max = 2
 
 def slots_needed(board: Board, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
     """The task slots of one generation: Real-Time Mode holds one for every input and shuffle partition at once."""
-    raw = sum(partitions[source.topic] for source in board.sources.values())
-    joined = {name for join in board.joins.values() for name in (join.left, join.right)}
-    if not joined:
-        return raw
-    return raw + sum(partitions[board.sources[name].topic] for name in joined) + shuffle_partitions
+    return sum(partitions[source.topic] for source in board.sources.values()) + shuffle_partitions
 
 
 def shuffle_partitions(settings: SparkSettings) -> int:
@@ -104,7 +109,7 @@ def create(
 ) -> SparkSession:
     """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
     leave_out_numpy()
-    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["JAVA_HOME"] = str(java.HOME)
     # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     scratch = directory / "tmp"
@@ -118,12 +123,12 @@ def create(
     }
     conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
     builder = SparkSession.builder.appName("liveboard").master(_master(settings.master))
-    with _output_to(directory / "spark.out"):
-        # The JVM gets these on its command line, which everyone on the machine can read; the rest comes after.
-        public = {"spark.master": _master(settings.master), **conf}
-        seen = [(key, str(value)) for key, value in public.items() if not re.search(_SECRET, key, re.I)]
-        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(seen))
-        running = builder.config(map=conf).getOrCreate()
+    # Java gets these on its command line, which everyone on the machine can read; the rest comes after.
+    public = {"spark.master": _master(settings.master), **conf}
+    seen = {key: str(value) for key, value in public.items() if not re.search(_SECRET, key, re.I)}
+    process = driver.start(seen, directory / "spark.out")
+    running = builder.config(map=conf).getOrCreate()
+    SparkContext._gateway.proc = process  # type: ignore[union-attr]
     set_system_properties(running, system_properties)
     _load_rocksdb(running)
     return running
@@ -158,11 +163,6 @@ def end(session: SparkSession) -> None:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def archive() -> Path:
-    """Where set-up keeps the classes that Spark loads (archive.py); Java ignores a file that does not fit."""
-    return libraries.directory() / "spark.jsa"
-
-
 def check_slots(session: SparkSession, slots: int) -> None:
     """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
     deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
@@ -170,7 +170,7 @@ def check_slots(session: SparkSession, slots: int) -> None:
         if str(session.sparkContext.master).startswith("local") or time.monotonic() > deadline:
             raise LiveboardError(
                 f"spark.master: expected at least {slots} task slots (one per input and shuffle partition of each "
-                f"query of each generation), found {found} at {session.sparkContext.master}; give it more cores, the "
+                f"generation), found {found} at {session.sparkContext.master}; give it more cores, the "
                 "topics fewer partitions, or control.retire_after less time"
             )
         time.sleep(0.5)
@@ -202,33 +202,17 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # that out stops everything for 170 ms, with 400 records per key every 15 s.
     java_options += ["-XX:SurvivorRatio=3", "-XX:TargetSurvivorRatio=90"]
     # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
-    java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-    if archive().exists():
-        java_options.append(f'"-XX:SharedArchiveFile={archive()}"')
+    java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData"]
+    java_options += [f"-D{name}={value}" for name, value in _AVRO_LIMITS.items()]
+    told = [*java.cached(libraries.cache("spark")), *java.trusting(directory / "trusted.p12")]
+    java_options += map(shlex.quote, told)
     return {
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch),
         "spark.driver.defaultJavaOptions": " ".join(java_options),
-        # In front of spark.jars, which executors get: only classes of the class path can be archived.
-        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars("spark")),
     }
 
 
 def _executor_options(system_properties: Mapping[str, str]) -> dict[str, str]:
-    options = " ".join(f'"-D{name}={value}"' for name, value in system_properties.items())
-    return {"spark.executor.defaultJavaOptions": options} if options else {}
-
-
-@contextmanager
-def _output_to(file: Path) -> Iterator[None]:
-    """What the JVM prints before its log is set up goes to a file, not to the user's terminal."""
-    saved = os.dup(1), os.dup(2)
-    with file.open("ab") as output:
-        for descriptor in (1, 2):
-            os.dup2(output.fileno(), descriptor)
-        try:
-            yield
-        finally:
-            for descriptor, copy in zip((1, 2), saved, strict=True):
-                os.dup2(copy, descriptor)
-                os.close(copy)
+    options = " ".join(f'"-D{name}={value}"' for name, value in {**_AVRO_LIMITS, **system_properties}.items())
+    return {"spark.executor.defaultJavaOptions": options}

@@ -3,18 +3,23 @@
 | path                  | key | what                                                                                |
 |-----------------------|-----|-------------------------------------------------------------------------------------|
 | GET /api/tables       | yes | the tables that names mean, and the live generation                                 |
-| GET /api/tables/NAME  | yes | a window: offset, size, search, generation; sort and filter as JSON, as on the wire |
+| GET /api/tables/NAME  | yes | a window: offset, size, order, search, generation; sort and filter as JSON          |
 | GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
 | GET …/NAME/chart     | yes | what there is to draw of a column: column, filter, search, generation                 |
+| GET …/NAME/row       | yes | a row by its key, whole, and the source records that it was made of                   |
+| GET /api/pulse        | yes | the server's time, how many events came, and what was rejected                      |
+| GET /api/views        | yes | the views and boards that the key sees: its own and the shared ones                 |
+| PUT, DELETE /api/views | yes | keeps or removes one: kind, table, name, shared; for admins what is shared         |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
-| GET /api/topics       | yes | the topics that a source may read; for admins, like the one before                  |
+| GET /api/topics       | yes | the topics that a source may read, the kinds of joins; for admins, like the above   |
+| GET /api/preview      | yes | what a topic would bring to a source: source, topic; for admins                     |
 | POST /api/login       | no  | exchanges the token of a login link for the key, once                               |
 | GET /healthz          | no  | the process is there                                                                |
 | GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
 | GET /metrics          | no  | for Prometheus                                                                      |
 | GET /…                | no  | the page                                                                            |
 
-A key shows its own tables only; to it, all others are as unknown as those that there are not. Every error is
+A key shows its own tables only. All others are answered as if they did not exist. Every error is
 `{"error":{"code":…,"message":…}}`.
 """
 
@@ -32,21 +37,30 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Lifespan
 
+from liveboard import __version__
 from liveboard.config import LimitSettings
 from liveboard.contract import frames
+from liveboard.contract.board import JOIN_KINDS
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, FrameError, Role
-from liveboard.errors import LiveboardError
 from liveboard.serving.auth import Grant, bearer
+from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.chart import chart_ask
-from liveboard.serving.control import ControlWriter
 from liveboard.serving.export import Exports
-from liveboard.serving.feed import Feed
+from liveboard.serving.feed_health import FeedHealth
 from liveboard.serving.gate import Forbidden, Gate, TooFast
-from liveboard.serving.hub import Hub, check_window
+from liveboard.serving.keeping import Keeping
+from liveboard.serving.limits import check_window
+from liveboard.serving.lineage import Lineage
 from liveboard.serving.login import Logins
 from liveboard.serving.metrics import CONTENT_TYPE, Counters
 from liveboard.serving.page import Page
+from liveboard.serving.preview import Previews
+from liveboard.serving.pulse import Pulses
 from liveboard.serving.query import compile_query
+from liveboard.serving.reception import Reception
+from liveboard.serving.saved import place_of
+from liveboard.serving.topic_writer import TopicWriter
 from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
 
@@ -62,45 +76,58 @@ _STATUS_CODES = {403: "forbidden", 404: "not_found", 405: "bad_method"}
 Endpoint = Callable[[Request, Grant], Awaitable[Response]]
 
 
-class Api:
+class Routes:
     """The endpoints of one server."""
 
     def __init__(
         self,
         gate: Gate,
         logins: Logins,
-        hub: Hub,
+        reception: Reception,
+        catalogue: Catalogue,
         views: Views,
-        feed: Feed,
-        control: ControlWriter,
+        health: FeedHealth,
+        control: TopicWriter,
+        keeping: Keeping,
         topics: Topics,
         exports: Exports,
         counters: Counters,
         page: Page,
         limits: LimitSettings,
+        lineage: Lineage,
+        previews: Previews,
     ) -> None:
         self._gate = gate
         self._logins = logins
-        self._hub = hub
+        self._reception = reception
+        self._catalogue = catalogue
         self._views = views
-        self._feed = feed
+        self._health = health
         self._control = control
+        self._keeping = keeping
         self._topics = topics
         self._exports = exports
         self._counters = counters
         self._page = page
         self._limits = limits
+        self._lineage = lineage
+        self._previews = previews
+        self._pulses = Pulses(catalogue)
 
     def app(self, middleware: Sequence[Middleware], lifespan: Lifespan[Starlette]) -> Starlette:
         """The whole of it."""
         routes: list[BaseRoute] = [
-            WebSocketRoute("/ws", self._hub.serve),
+            WebSocketRoute("/ws", self._reception.serve),
             Route("/api/tables", self._with_key(self.tables)),
             Route("/api/tables/{name}", self._with_key(self.window)),
             Route("/api/tables/{name}/export", self._with_key(self.export)),
             Route("/api/tables/{name}/chart", self._with_key(self.chart)),
+            Route("/api/tables/{name}/row", self._with_key(self.row)),
+            Route("/api/pulse", self._with_key(self.pulse)),
+            Route("/api/views", self._with_key(self.saved), methods=["GET", "PUT", "DELETE"]),
             Route("/api/control", self._with_key(self.control, Role.ADMIN), methods=["POST"]),
             Route("/api/topics", self._with_key(self.topics, Role.ADMIN)),
+            Route("/api/preview", self._with_key(self.preview, Role.ADMIN)),
             Route("/api/login", self.login, methods=["POST"]),
             Route("/healthz", self.health),
             Route("/readyz", self.readiness),
@@ -122,15 +149,14 @@ class Api:
 
     async def tables(self, request: Request, grant: Grant) -> Response:
         """The tables that names mean."""
-        catalogue = self._hub.catalogue
-        return _json({"generation": catalogue.live, "tables": catalogue.infos(grant)})
+        return _json({"generation": self._catalogue.live, "tables": self._catalogue.infos(grant)})
 
     async def window(self, request: Request, grant: Grant) -> Response:
         """A window of a table, as a snapshot has it."""
         asked = _asked(request)
-        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        table = self._catalogue.find(grant, asked.table, asked.generation)
         check_window(asked.offset, asked.size, self._limits)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, asked.order)
         listener = _Once()
         window = self._views.open(table, query, asked.offset, asked.size, listener)
         try:
@@ -143,19 +169,58 @@ class Api:
     async def export(self, request: Request, grant: Grant) -> Response:
         """A whole table, or all rows of a view, as a file."""
         asked = _asked(request, "format")
-        if {"offset", "size"} & request.query_params.keys():
-            raise FrameError(Code.BAD_WINDOW, "expected no offset and no size, since an export has all rows, found one")
-        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        if named := [name for name in ("offset", "size", "order") if name in request.query_params]:
+            message = "expected no offset, size or order, since an export has all rows in order of arrival, found one"
+            raise FrameError(Code.BAD_WINDOW, f"{message}: {named[0]}")
+        table = self._catalogue.find(grant, asked.table, asked.generation)
         query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
         return await self._exports.response(table, query, request.query_params.get("format", "csv"))
 
     async def chart(self, request: Request, grant: Grant) -> Response:
         """A column of a table, or of all rows of a view, as a picture shows it."""
         asked = _asked(request, "column")
-        table = self._hub.catalogue.find(grant, asked.table, asked.generation)
+        table = self._catalogue.find(grant, asked.table, asked.generation)
         query = compile_query(table.columns, None, asked.filter, asked.search, self._limits)
         ask = chart_ask(table.columns, query, request.query_params.get("column", ""))
         return _json(await self._views.chart(table, ask))
+
+    async def saved(self, request: Request, grant: Grant) -> Response:
+        """The views and boards that people keep."""
+        try:
+            if request.method in ("GET", "HEAD"):
+                return _json({"views": await self._keeping.all(grant)})
+            place = place_of(grant, request.query_params.multi_items())
+            if request.method == "DELETE":
+                await self._keeping.remove(grant, place)
+            else:
+                await self._keeping.put(grant, place, await _body(request, "view", self._limits.saved_bytes))
+            return _json({})
+        except FrameError:
+            raise
+        except LiveboardError as error:
+            return _error(503, "unavailable", str(error))
+
+    async def row(self, request: Request, grant: Grant) -> Response:
+        """A row and the source records that it was made of."""
+        asked = request.query_params
+        if "key" not in asked:
+            raise FrameError(Code.BAD_FRAME, "expected the parameter key, the key of a row, found none")
+        name = request.path_params["name"]
+        return _json(await self._lineage.explain(grant, name, asked["key"], asked.get("generation")))
+
+    async def pulse(self, request: Request, grant: Grant) -> Response:
+        """The server's time, how many events came, and what was rejected."""
+        return _json(self._pulses.look(grant))
+
+    async def preview(self, request: Request, grant: Grant) -> Response:
+        """What a topic would bring to a source."""
+        asked = request.query_params
+        try:
+            return _json(await self._previews.look(grant, asked.get("source", ""), asked.get("topic", "")))
+        except LiveboardError as error:
+            if isinstance(error, FrameError):
+                raise
+            return _error(503, "unavailable", str(error))
 
     async def control(self, request: Request, grant: Grant) -> Response:
         """Passes a control message on."""
@@ -171,9 +236,9 @@ class Api:
         return _json({"partition": partition, "offset": offset}, 202)
 
     async def topics(self, request: Request, grant: Grant) -> Response:
-        """What a source may read."""
+        """What a control message can choose from."""
         try:
-            return _json({"topics": await self._topics.names()})
+            return _json({"topics": await self._topics.names(), "joinKinds": JOIN_KINDS})
         except LiveboardError as error:
             return _error(503, "unavailable", str(error))
 
@@ -193,15 +258,15 @@ class Api:
 
     async def health(self, request: Request) -> Response:
         """The process is there."""
-        return _json({"status": "ok"})
+        return _json({"status": "ok", "server": f"liveboard {__version__}"})
 
     async def readiness(self, request: Request) -> Response:
         """Whether viewers find what they expect here."""
-        catalogue = self._hub.catalogue
-        if self._feed.problems:
-            return _error(503, "not_ready", "; ".join(self._feed.problems.values()))
-        if catalogue.status is None:
-            why = self._feed.trouble or "expected the board's status, found none in Kafka yet"
+        catalogue = self._catalogue
+        if errors := self._health.errors:
+            return _error(503, "not_ready", "; ".join(errors))
+        if catalogue.status is None or (self._health.outage and not catalogue.is_ready):
+            why = self._health.outage or "expected the board's status, found none in Kafka yet"
             return _error(503, "not_ready", why)
         if not catalogue.is_ready:
             live = catalogue.status.live
@@ -250,7 +315,7 @@ def _asked(request: Request, *but: str) -> frames.Subscribe:
     parameters = {name: text for name, text in request.query_params.items() if name not in but}
     fields: dict[str, object] = {"id": 0, "table": request.path_params["name"]}
     for name, text in parameters.items():
-        if name in ("search", "generation"):
+        if name in ("search", "generation", "order"):
             fields[name] = text
             continue
         try:
@@ -264,14 +329,12 @@ def _asked(request: Request, *but: str) -> frames.Subscribe:
         raise FrameError(Code.BAD_FRAME, f"query parameters: {error}") from None
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, what: str = "control message", most: int = _MAX_CONTROL_BYTES) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _MAX_CONTROL_BYTES:
-            raise HTTPException(
-                413, f"expected a control message of up to {_MAX_CONTROL_BYTES} bytes, found a larger one"
-            )
+        if len(body) > most:
+            raise HTTPException(413, f"expected a {what} of up to {most} bytes, found a larger one")
     return body
 
 

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from liveboard.config import Secret, ServerSettings
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, FrameError, Role
-from liveboard.errors import LiveboardError
 from liveboard.serving import hashes
 
 LEAST_KEY_LENGTH = 16

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
-import msgspec
-
+from liveboard.contract.changelog import encode_row
 from liveboard.contract.frames import Code, FrameError, TableInfo
 from liveboard.contract.names import STATUS_TABLE, generation_number, is_table_name
 from liveboard.contract.schema import Column
@@ -20,8 +18,8 @@ FOLLOWED = (State.BUILDING, State.LIVE, State.RETIRING)
 _log = logging.getLogger(__name__)
 
 
-class Watcher(Protocol):
-    """Who is told what becomes of the tables; in the event loop, before anything else happens to them."""
+class Watcher:
+    """Is told what becomes of the tables; in the event loop, before anything else happens to them."""
 
     def applied(self, table: Table, applied: Applied) -> None:
         """Rows have changed."""
@@ -37,14 +35,16 @@ class Catalogue:
     """The loaded tables. Belongs to the event loop; the feed fills it.
 
     Names mean the live generation once all of its tables are loaded, and until then the one before, also when the board
-    has closed it. The table orchestrator_status changes in the same step.
+    has closed it. The table orchestrator_status changes in the same step. Where there has never been a live one, the
+    first is shown as soon as its rows are written.
     """
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self) -> None:
         self.status: BoardStatus | None = None
         self.live: str | None = None
         """The generation that names mean here."""
-        self._watcher = watcher
+        self.watcher = Watcher()
+        """Who is told; nobody until the server says who."""
         self._tables: dict[tuple[str | None, str], Table] = {}
 
     @property
@@ -69,7 +69,7 @@ class Catalogue:
     def find(self, grant: Grant, name: str, generation: str | None = None) -> Table:
         """What a name means, or a table of one generation; otherwise a FrameError.
 
-        A table that the key does not show is as unknown as one that there is not.
+        A table that the key does not show is answered like one that does not exist.
         """
         if not is_table_name(name):
             raise FrameError(
@@ -86,14 +86,14 @@ class Catalogue:
         self._tables[table.generation, table.name] = table
         _log.info("table loaded", extra={"table": table.name, "generation": table.generation, "rows": len(table)})
         if table.generation is None:
-            self._watcher.rebound()
+            self.watcher.rebound()
         self._bind()
 
     def changed(self, generation: str | None, name: str, changes: Iterable[Change]) -> None:
         """Rows of a loaded table have changed."""
         table = self._tables.get((generation, name))
         if table is not None:
-            self._watcher.applied(table, table.apply(changes))
+            self.watcher.applied(table, table.apply(changes))
 
     def status_changed(self, status: BoardStatus) -> None:
         """The board has another status."""
@@ -104,19 +104,19 @@ class Catalogue:
         status = self.status
         if status is None:
             return
-        if status.live is not None and status.live != self.live and self._is_loaded(status.live):
-            _log.info("names bound", extra={"generation": status.live, "before": self.live})
-            self.live = status.live
+        if status.shown is not None and status.shown != self.live and self._is_loaded(status.shown):
+            _log.info("names bound", extra={"generation": status.shown, "before": self.live})
+            self.live = status.shown
             self._show_status(status)
-            self._watcher.rebound()
-        elif status.live is None or self.live in (None, status.live):
+            self.watcher.rebound()
+        elif status.shown is None or self.live in (None, status.shown):
             self._show_status(status)
         followed = {name for name, record in status.generations.items() if record.state in FOLLOWED}
         for table in self:
             if table.generation not in (None, self.live, *followed):
                 del self._tables[table.generation, table.name]
                 _log.info("table dropped", extra={"table": table.name, "generation": table.generation})
-                self._watcher.dropped(table)
+                self.watcher.dropped(table)
 
     def _is_loaded(self, generation: str) -> bool:
         record = self.status.generations.get(generation) if self.status else None
@@ -124,14 +124,14 @@ class Catalogue:
 
     def _show_status(self, status: BoardStatus) -> None:
         columns: tuple[Column, ...] = status_columns(status.sources)
-        row = msgspec.json.encode(status_row(status))
+        row = encode_row(status_row(status))
         table = self._tables.get((None, STATUS_TABLE))
         if table is None or table.columns != columns:
             self._tables[None, STATUS_TABLE] = Table(STATUS_TABLE, None, columns, {STATUS_KEY: row})
             if table is not None:
-                self._watcher.rebound()
+                self.watcher.rebound()
         else:
-            self._watcher.applied(table, table.apply([(STATUS_KEY, row)]))
+            self.watcher.applied(table, table.apply([(STATUS_KEY, row)]))
 
     def _unknown(self, grant: Grant, name: str, generation: str | None) -> str:
         name = name[:100]

@@ -18,18 +18,19 @@ from liveboard.serving.query import Query
 BINS = 30
 STEPS = 60
 VALUES = 20
-_NUMERIC = ("int", "bigint", "double")
 
 Run = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """Runs SQL with its parameters."""
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How many rows have a value in each of the bins of one width between `low` and `high`."""
+    """How many rows have a value in each of the bins of one width between `low` and `high`, and what they come to."""
 
     low: float
     high: float
     counts: list[int]
+    mean: float
+    sum: float
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -71,7 +72,7 @@ class ChartAsk(msgspec.Struct, frozen=True):
         where, parameters = self.query.where or "TRUE", self.query.parameters
         column = self.columns[self.place]
         rows = run(f"SELECT count(*) FROM {table} WHERE {where}", parameters)[0][0]
-        if column.type not in _NUMERIC:
+        if not column.kind.is_number:
             return Chart(column=column.name, rows=rows, frequencies=self._frequencies(run, table, where))
         # Numbers that are not finite have no place in a picture.
         source = (
@@ -91,19 +92,19 @@ class ChartAsk(msgspec.Struct, frozen=True):
 
     def _distribution(self, run: Run, source: str) -> Distribution | None:
         parameters = self.query.parameters
-        low, high = run(f"SELECT min(v), max(v) FROM {source}", parameters)[0]
+        low, high, mean, total = run(f"SELECT min(v), max(v), avg(v), sum(v) FROM {source}", parameters)[0]
         if low is None:
             return None
         if low == high:
             count = run(f"SELECT count(*) FROM {source}", parameters)[0][0]
-            return Distribution(low, high, [count])
+            return Distribution(low, high, [count], mean, total)
         counts = [0] * BINS
         bin_ = f"least(floor((v / 2 - ? / 2) / (? / 2 - ? / 2) * {BINS}), {BINS - 1})::INT"
         # DuckDB takes parameters in the order of the text.
         sql = f"SELECT {bin_} AS b, count(*) FROM {source} GROUP BY b"
         for place, count in run(sql, (low, high, low, *parameters)):
             counts[place] = count
-        return Distribution(low, high, counts)
+        return Distribution(low, high, counts, mean, total)
 
     def _series(self, run: Run, source: str) -> list[Step]:
         if TS not in self.columns:

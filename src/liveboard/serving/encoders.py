@@ -4,14 +4,16 @@
 |---------|-----------------------------------------------------------------------------------------------------------|
 | csv     | RFC 4180 in UTF-8 with a header; null is nothing, an empty text is ""; times and booleans as on the wire  |
 | json    | an array of objects; values as on the wire                                                                |
-| parquet | typed: timestamps in UTC with microseconds, dates, 32- and 64-bit integers                                |
+| parquet | typed: timestamps in UTC with microseconds, dates, 32- and 64-bit integers, exact decimals, bytes         |
 | arrow   | the same as an Arrow IPC file                                                                             |
 """
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 import orjson
@@ -20,18 +22,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from liveboard.contract.schema import Column
+from liveboard.contract.types import TYPES
 
 _BATCH_ROWS = 10_000
 _ROW_GROUP_ROWS = 100_000
 
-_TYPES = {
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
+# By the names that the contract has for them; a decimal has its digits as arguments.
+_ARROW_TYPES: dict[str, Callable[..., pa.DataType]] = {
+    "string": pa.string,
+    "bool": pa.bool_,
+    "int32": pa.int32,
+    "int64": pa.int64,
+    "double": pa.float64,
+    "decimal128": pa.decimal128,
+    "date32[day]": pa.date32,
+    "timestamp[us, tz=UTC]": lambda: pa.timestamp("us", tz="UTC"),
+    "binary": pa.binary,
 }
 _QUOTED = re.compile(r'[",\r\n]|^$')
 
@@ -125,7 +131,7 @@ class ArrowEncoder:
         self._columns = columns
         self._sink = _Sink()
         self._pending: list[pa.RecordBatch] = []
-        self._writer = self._open(pa.schema([(column.name, _TYPES[column.type]) for column in columns]))
+        self._writer = self._open(pa.schema([(column.name, _arrow_type(column)) for column in columns]))
 
     def rows(self, rows: Rows) -> bytes:
         """Batches, when there are enough rows for one."""
@@ -179,17 +185,47 @@ def _text(value: Any) -> str:
     return repr(value) if type(value) is not bool else "true" if value else "false"
 
 
+def _arrow_type(column: Column) -> pa.DataType:
+    return _ARROW_TYPES[TYPES[column.kind.name].arrow](*column.kind.parameters)
+
+
 def _array(values: list[Any], column: Column) -> pa.Array:
-    match column.type:
-        case "bigint":
-            # Beyond 2^53 they are texts.
-            return pa.array([int(value) if type(value) is str else value for value in values], pa.int64())
-        case "double":
-            return pa.array([None if value is None else float(value) for value in values], pa.float64())
-        case "date" | "timestamp":
-            texts = pa.array(values, pa.string())
-            # Arrow cannot read years of more than four digits.
-            readable = pc.match_substring_regex(texts, "^[0-9]{4}-")
-            return pc.if_else(readable, texts, pa.scalar(None, pa.string())).cast(_TYPES[column.type])
-        case _:
-            return pa.array(values, _TYPES[column.type])
+    return _ARRAYS[column.kind.name](values, _arrow_type(column))
+
+
+def _integers(values: list[Any], type_: pa.DataType) -> pa.Array:
+    # Beyond 2^53 they are texts.
+    return pa.array([int(value) if type(value) is str else value for value in values], type_)
+
+
+def _doubles(values: list[Any], type_: pa.DataType) -> pa.Array:
+    return pa.array([None if value is None else float(value) for value in values], type_)
+
+
+def _times(values: list[Any], type_: pa.DataType) -> pa.Array:
+    texts = pa.array(values, pa.string())
+    # Arrow cannot read years of more than four digits.
+    readable = pc.match_substring_regex(texts, "^[0-9]{4}-")
+    return pc.if_else(readable, texts, pa.scalar(None, pa.string())).cast(type_)
+
+
+def _decimals(values: list[Any], type_: pa.DataType) -> pa.Array:
+    return pa.array([None if value is None else Decimal(value) for value in values], type_)
+
+
+def _bytes(values: list[Any], type_: pa.DataType) -> pa.Array:
+    return pa.array([None if value is None else base64.b64decode(value) for value in values], type_)
+
+
+_ARRAYS: dict[str, Callable[[list[Any], pa.DataType], pa.Array]] = {
+    "string": pa.array,
+    "boolean": pa.array,
+    "int": pa.array,
+    "bigint": _integers,
+    "double": _doubles,
+    "decimal": _decimals,
+    "date": _times,
+    "timestamp": _times,
+    "json": pa.array,
+    "binary": _bytes,
+}

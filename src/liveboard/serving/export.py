@@ -43,7 +43,7 @@ class Exports:
         self._threads = ThreadPoolExecutor(_THREADS, "export")
 
     async def response(self, table: Table, query: Query, format: str) -> StreamingResponse:
-        """The file as an answer that is made while it is sent; a FrameError for a format that there is not."""
+        """The file as an answer that is made while it is sent; a FrameError for an unknown format."""
         if format not in ENCODERS:
             raise FrameError(Code.BAD_FRAME, f'format: expected {", ".join(ENCODERS)}, found "{format[:100]}"')
         if self.open >= self._most:

@@ -29,7 +29,7 @@ class Gate:
         self._counters = counters
 
     def check_origin(self, connection: HTTPConnection) -> None:
-        """A Forbidden if a browser asks for a page of another origin; what is no browser names none."""
+        """A Forbidden if a page of another origin asks. Clients other than browsers name no origin, and pass."""
         origin = connection.headers.get("origin")
         if origin is None or origin in self._origins or _is_own(origin, connection.headers.get("host", "")):
             return

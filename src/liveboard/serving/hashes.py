@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import secrets
 
-from liveboard.config_values import KEY_HASH, Secret
+from liveboard.config.values import KEY_HASH, Secret
 
 _COST, _BLOCK, _PARALLEL = 2**15, 8, 1
 _SALT_BYTES = 16

@@ -5,7 +5,8 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_POLICY = "default-src 'none'; frame-ancestors 'none'"
+_FRAMED_BY_NOBODY = "frame-ancestors 'none'"
+_POLICY = f"default-src 'none'; {_FRAMED_BY_NOBODY}"
 _ONE_YEAR_S = 365 * 24 * 3600
 
 
@@ -17,7 +18,6 @@ class SecurityHeaders:
         self._headers = {
             "Content-Security-Policy": _POLICY,
             "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
             "Referrer-Policy": "no-referrer",
             # Tables belong to those who have the key, not to caches on the way.
             "Cache-Control": "no-store",
@@ -36,6 +36,9 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
+                # The older header knows no list of sites.
+                if _FRAMED_BY_NOBODY in headers["Content-Security-Policy"]:
+                    headers.setdefault("X-Frame-Options", "DENY")
             await send(message)
 
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

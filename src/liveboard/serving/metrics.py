@@ -11,17 +11,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from liveboard.contract.changelog import TS_AT
 from liveboard.contract.names import REJECTS_TABLE, generation_number
 from liveboard.contract.status import State
 
 if TYPE_CHECKING:
+    from liveboard.serving.catalogue import Catalogue
     from liveboard.serving.feed import Feed
     from liveboard.serving.hub import Hub
     from liveboard.serving.views import Views
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_TS = slice(-29, -2)  # the text of the row's last column
 
 
 class Counters:
@@ -54,7 +55,7 @@ class Counters:
     def sent(self, table: str, row: bytes) -> None:
         """A new row was sent to its first viewer."""
         try:
-            event_s = datetime.fromisoformat(row[_TS].decode()).timestamp()
+            event_s = datetime.fromisoformat(row[TS_AT].decode()).timestamp()
         except ValueError:
             return  # a table without ts
         self._latency.labels(table).observe(max(0.0, time() - event_s))
@@ -79,7 +80,8 @@ class Counters:
 class Gauges(Collector):
     """What is looked at when Prometheus asks."""
 
-    def __init__(self, hub: Hub, views: Views, feed: Feed) -> None:
+    def __init__(self, catalogue: Catalogue, hub: Hub, views: Views, feed: Feed) -> None:
+        self._catalogue = catalogue
         self._hub = hub
         self._views = views
         self._feed = feed
@@ -98,7 +100,7 @@ class Gauges(Collector):
         rows = GaugeMetricFamily("liveboard_rows", "Rows of a table", labels=labels)
         updates = CounterMetricFamily("liveboard_updates", "Rows that came or changed", labels=labels)
         evicted = CounterMetricFamily("liveboard_evicted_rows", "Rows that server.max_rows took out", labels=labels)
-        for table in self._hub.catalogue:
+        for table in self._catalogue:
             at = (table.name, table.generation or "")
             rows.add_metric(at, len(table))
             updates.add_metric(at, table.updates)
@@ -109,14 +111,20 @@ class Gauges(Collector):
         yield from (rows, updates, evicted, lag)
 
     def _board(self) -> Iterator[Metric]:
-        catalogue = self._hub.catalogue
+        catalogue = self._catalogue
         live = generation_number(catalogue.live) if catalogue.live else 0
         yield GaugeMetricFamily("liveboard_generation", "The number of the generation that names mean; 0: none", live)
         yield GaugeMetricFamily("liveboard_ready", "Whether the live generation is loaded", float(catalogue.is_ready))
         rejects = sum(len(table) for table in catalogue.named() if table.name == REJECTS_TABLE)
         yield GaugeMetricFamily("liveboard_rejects", "Records of the live generation that could not be read", rejects)
-        progress = GaugeMetricFamily("liveboard_build_progress", "How far a build is, 0 to 1", labels=("generation",))
+        labels = ("generation",)
+        progress = GaugeMetricFamily("liveboard_build_progress", "How far a build is, 0 to 1", labels=labels)
+        keys = GaugeMetricFamily("liveboard_pending_repairs", "Keys whose rows wait for a repair", labels=labels)
+        age = GaugeMetricFamily("liveboard_pending_repairs_age_seconds", "How long the first one waits", labels=labels)
         for name, record in (catalogue.status.generations if catalogue.status else {}).items():
             if record.state is State.BUILDING and record.progress:
                 progress.add_metric((name,), record.progress.percent / 100)
-        yield progress
+            if record.state in (State.LIVE, State.RETIRING):
+                keys.add_metric((name,), record.repairs.keys if record.repairs else 0)
+                age.add_metric((name,), max(0.0, time() - record.repairs.since) if record.repairs else 0)
+        yield from (progress, keys, age)

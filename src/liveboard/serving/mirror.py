@@ -1,7 +1,7 @@
 """A table's rows once more, typed and in columns, so that DuckDB can sort, filter, search and count them.
 
-Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all texts of a row are
-kept once more as one, in lower case. SQL is made from column numbers only; everything that a viewer writes is a
+Dates and timestamps are kept as their texts, whose order is the order of time. For searches, all values of a row are
+kept once more as one text, in lower case. SQL is made from column numbers only; everything that a viewer writes is a
 parameter. The database can reach no file and no network.
 
 The positions of a query's rows, in its order, are kept for as long as no change moves one of them, the least recently
@@ -13,19 +13,27 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import duckdb
 import orjson
 import pyarrow as pa
 
 from liveboard.contract.schema import Column
+from liveboard.contract.types import TYPES
 from liveboard.serving.chart import Chart, ChartAsk
-from liveboard.serving.query import SEPARATOR, Query
+from liveboard.serving.query import SEPARATOR, Query, searched
 
-_DUCKDB_TYPES = {"boolean": "BOOLEAN", "int": "BIGINT", "bigint": "BIGINT", "double": "DOUBLE"}
-_ARROW_TYPES = {"boolean": pa.bool_(), "int": pa.int64(), "bigint": pa.int64(), "double": pa.float64()}
+# As what values come into DuckDB, by the type that it has for them.
+_ARROW_TYPES: dict[str, Callable[..., pa.DataType]] = {
+    "VARCHAR": pa.string,
+    "BOOLEAN": pa.bool_,
+    "BIGINT": pa.int64,
+    "DOUBLE": pa.float64,
+    "DECIMAL": pa.decimal128,
+}
 # Decoding holds Python's lock, so the slices are small enough for other threads not to notice.
 _DECODED_AT_ONCE = 1_000
 _INSERTED_AT_ONCE = 100_000
@@ -37,7 +45,7 @@ _KEPT_BYTES = 64 * 2**20
 _FIRST_ROWS = 5_000
 # So few rows are sorted as fast as they are found.
 _FEW_ROWS = 50_000
-# Of more changed rows at a time it is not asked whether they kept their places.
+# With more changed rows at a time, it is not looked up whether they kept their places.
 _COMPARED_AT_ONCE = 2_000
 
 _log = logging.getLogger(__name__)
@@ -99,11 +107,9 @@ class Mirror:
         self._columns = tuple(columns)
         self._cursor = database.cursor()
         self._name = f"mirrors.t{next(_numbers)}"
-        types = [_DUCKDB_TYPES.get(column.type, "VARCHAR") for column in columns]
-        names = ", ".join(f"c{number} {type_}" for number, type_ in enumerate(types))
+        names = ", ".join(f"c{number} {column.kind.duckdb}" for number, column in enumerate(columns))
         self._cursor.execute(f"CREATE TABLE {self._name} (pos BIGINT, {names}, folded VARCHAR)")
-        texts = [f", c{number}" for number, column in enumerate(columns) if column.type == "string"]
-        folded = f"lower(concat_ws('{SEPARATOR}'{''.join(texts)}))" if texts else "''"
+        folded = f"lower(concat_ws('{SEPARATOR}', {', '.join(searched(columns))}))"
         self._fresh = f"SELECT *, {folded} AS folded FROM fresh"
         self._totals: dict[Query, int] = {}
         self._orders: dict[Query, pa.Array] = {}  # by the time of their last use
@@ -135,7 +141,7 @@ class Mirror:
     def positions(self, query: Query) -> pa.ChunkedArray:
         """Of all rows of a query, in its order."""
         where = f" WHERE {query.where}" if query.where else ""
-        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order}pos"
+        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order_by}"
         return self._cursor.sql(sql, params=query.parameters).to_arrow_table().column(0)
 
     def chart(self, ask: ChartAsk) -> Chart:
@@ -148,7 +154,7 @@ class Mirror:
         self._cursor.close()
 
     def _replace(self, changes: Sequence[tuple[int, bytes | None]], queries: set[Query]) -> set[Query]:
-        """Puts the changes in; gives the queries that had or have one of these rows."""
+        """Puts the changes in; returns the queries that had or have one of these rows. Of others nothing is kept."""
         gone = pa.table({"pos": pa.array([position for position, _ in changes], pa.int64())})
         self._cursor.register("gone", gone)
         had = "pos IN (SELECT pos FROM gone)"
@@ -167,7 +173,7 @@ class Mirror:
             self._cursor.unregister("fresh")
         else:
             stayed = {query for query in compared if not places[query]}
-        # Both are right for as long as no change touches the query or moves its rows; nobody asks for nothing.
+        # Totals and orders stay right until a change touches their query or moves its rows.
         right = (queries - stale) | stayed
         self._totals = {query: total for query, total in self._totals.items() if query in right}
         self._orders = {query: order for query, order in self._orders.items() if query in right}
@@ -202,7 +208,7 @@ class Mirror:
 
     def _first(self, query: Query, count: int) -> list[int]:
         where = f" WHERE {query.where}" if query.where else ""
-        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order}pos LIMIT {count}"
+        sql = f"SELECT pos FROM {self._name}{where} ORDER BY {query.order_by} LIMIT {count}"
         return [position for (position,) in self._cursor.execute(sql, query.parameters).fetchall()]
 
     def _keep(self, query: Query, order: pa.Array) -> None:
@@ -243,9 +249,13 @@ class Mirror:
         yield pa.array([position for position, _ in rows], pa.int64())
         columns = zip(*self._decoded([row for _, row in rows]), strict=True)
         for column, values in zip(self._columns, columns, strict=True):
-            if column.type == "bigint" and any(type(value) is str for value in values):
+            arrow = _ARROW_TYPES[TYPES[column.kind.name].duckdb](*column.kind.parameters)
+            if column.kind.parameters:
+                values = tuple(None if value is None else Decimal(value) for value in values)
+            # Beyond 2^53 they are texts.
+            elif arrow == pa.int64() and any(type(value) is str for value in values):
                 values = tuple(int(value) if type(value) is str else value for value in values)
-            yield pa.array(values, _ARROW_TYPES.get(column.type, pa.string()))
+            yield pa.array(values, arrow)
 
     def _decoded(self, rows: Sequence[bytes]) -> list[list[object]]:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import mimetypes
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,15 +30,18 @@ _NOT_BUILT = (
 # AG Grid brings its styles and its icons inside its script; not every browser takes a WebSocket for its page's 'self'.
 _POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:; "
-    "connect-src 'self'{sockets}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    "connect-src 'self'{sockets}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors {ancestors}"
 )
+_EMBEDDED = "embed"
+"""The first part of the paths that other sites may show in a frame."""
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 class Page:
     """The files of one folder."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, ancestors: Sequence[str] = ()) -> None:
+        self._ancestors = " ".join(ancestors)
         self._folder = folder or next((place for place in _PLACES if (place / _INDEX).is_file()), _PLACES[-1])
 
     def route(self) -> Route:
@@ -55,7 +59,16 @@ class Page:
         if not file.is_file():
             return PlainTextResponse(_NOT_BUILT, 503)
         zipped = "gzip" in request.headers.get("accept-encoding", "")
-        return await run_in_threadpool(_response, file, zipped, request.headers.get("host", ""))
+        answer = await run_in_threadpool(_response, file, zipped)
+        if file.name == _INDEX:
+            self._protect(answer, path, request.headers.get("host", ""))
+        return answer
+
+    def _protect(self, answer: Response, path: str, host: str) -> None:
+        """Says what the page may do, and who may show it in a frame: nobody, but for the paths that are made for it."""
+        framed = self._ancestors if path.partition("/")[0] == _EMBEDDED else ""
+        sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
+        answer.headers["Content-Security-Policy"] = _POLICY.format(sockets=sockets, ancestors=framed or "'none'")
 
 
 class _PageRoute(Route):
@@ -65,16 +78,13 @@ class _PageRoute(Route):
         return super().matches(scope)
 
 
-def _response(file: Path, zipped: bool, host: str) -> Response:
+def _response(file: Path, zipped: bool) -> Response:
     media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     if media_type == "text/javascript":
         media_type = "application/javascript"
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable" if _HASHED.search(file.name) else "no-cache",
     }
-    if file.name == _INDEX:
-        sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
-        headers["Content-Security-Policy"] = _POLICY.format(sockets=sockets)
     zipped = zipped and media_type.startswith(_COMPRESSED)
     if media_type.startswith(_COMPRESSED):
         headers["Vary"] = "Accept-Encoding"

@@ -6,14 +6,17 @@ The contract's module `frames` says what filters, sorts and searches mean.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import Context, Decimal
 from typing import Any
 
 from liveboard.config import LimitSettings
-from liveboard.contract.frames import Code, FrameError, SortKey
-from liveboard.contract.schema import Column, wire_type
+from liveboard.contract.frames import Code, FrameError, Order, SortKey
+from liveboard.contract.schema import Column
+from liveboard.contract.types import MOST_DIGITS
 
 SEPARATOR = "\x1f"
 """What is between the texts of a row where they are kept as one."""
@@ -22,8 +25,11 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _OPERATORS = (*_COMPARISONS, "in", "between", "contains", "starts with", "is null", "is not null")
 _TEXT_FUNCTIONS = {"contains": "contains", "starts with": "starts_with"}
 _WITHOUT_VALUE = ("is null", "is not null")
+_SHOWN_NUMBER = re.compile(r"-?[0-9][0-9,]*(\.[0-9]*)?")
 _INT64 = range(-(2**63), 2**63)
 _LIMITS = LimitSettings()
+_NUMBER = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][+-]?[0-9]{1,3})?")
+_EVERY_DIGIT = Context(prec=2 * MOST_DIGITS)
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,18 @@ class Query:
     where: str = ""
     order: str = ""
     parameters: tuple[Any, ...] = ()
+    newest: bool = False
+    """Whether the table's own order is meant from its end."""
 
     @property
     def is_natural(self) -> bool:
-        """Whether all rows are wanted in the table's own order."""
+        """Whether all rows are wanted in the table's own order, from either end."""
         return not self.where and not self.order
+
+    @property
+    def order_by(self) -> str:
+        """The whole order."""
+        return f"{self.order}pos{' DESC' if self.newest else ''}"
 
     @property
     def sorted_by(self) -> list[str]:
@@ -54,6 +67,7 @@ def compile_query(
     filter: Sequence[Sequence[Any]] | None,
     search: str | None,
     limits: LimitSettings = _LIMITS,
+    order: Order = "arrival",
 ) -> Query:
     """The query; otherwise a FrameError `bad_filter` that says what was expected and what was found."""
     places = {column.name: number for number, column in enumerate(columns)}
@@ -66,23 +80,35 @@ def compile_query(
         sql, values = _condition(columns, places, term, limits)
         conditions.append(sql)
         parameters += values
-    if search and SEPARATOR not in search:
-        conditions.append("contains(folded, lower(?))")
-        parameters.append(search)
-    elif search:
-        texts = [number for number, column in enumerate(columns) if column.type == "string"]
-        finds = " OR ".join(f"contains(lower(c{number}), lower(?))" for number in texts)
-        conditions.append(f"({finds or 'FALSE'})")
-        parameters += [search] * len(texts)
-    order: dict[int, str] = {}
+    if search:
+        sought = _sought(search)
+        where = ["folded"] if SEPARATOR not in search else [f"lower({text})" for text in searched(columns)]
+        finds = [f"contains({text}, lower(?))" for text in where for _ in sought]
+        conditions.append(f"({' OR '.join(finds)})")
+        parameters += sought * len(where)
+    directions: dict[int, str] = {}
     for name, direction in sort or ():
         # A column that is named again cannot change the order any more.
-        order.setdefault(_place(places, name), direction)
+        directions.setdefault(_place(places, name), direction)
     return Query(
         " AND ".join(conditions),
-        "".join(f"c{number} {direction} NULLS LAST, " for number, direction in order.items()),
+        "".join(f"c{number} {direction} NULLS LAST, " for number, direction in directions.items()),
         tuple(parameters),
+        order == "newest",
     )
+
+
+def searched(columns: Sequence[Column]) -> list[str]:
+    """The texts that a search looks into, as SQL."""
+    return [_SEARCHED[column.kind.name].format(f"c{number}") for number, column in enumerate(columns)]
+
+
+def _sought(search: str) -> list[str]:
+    """What is looked for: the text, and if it is a number as people write it, the same as it is kept."""
+    if not _SHOWN_NUMBER.fullmatch(search):
+        return [search]
+    digits = search.replace(",", "")
+    return list(dict.fromkeys([search, digits.rstrip("0") if "." in digits else digits]))
 
 
 def _condition(
@@ -105,11 +131,11 @@ def _condition(
     for text in value if isinstance(value, list) else [value]:
         _check_length(f'"{name}" {operator}', text, limits)
     if operator in _TEXT_FUNCTIONS:
-        if column.type != "string":
-            raise _bad(f'expected a string column for "{operator}", found "{name}" of type {wire_type(column.type)}')
+        if not column.kind.is_text:
+            raise _bad(f'expected a string column for "{operator}", found "{name}" of type {column.kind.wire}')
         return f"{_TEXT_FUNCTIONS[operator]}(lower({sql}), lower(?))", [_value(column, value)]
-    if column.type == "boolean" and operator not in ("=", "!=", "in"):
-        raise _bad(f'expected =, !=, in or is null for "{name}" of type bool, found {_shown(operator)}')
+    if not column.kind.is_ordered and operator not in ("=", "!=", "in"):
+        raise _bad(f'expected =, !=, in or is null for "{name}" of type {column.kind.wire}, found {_shown(operator)}')
     if operator in ("in", "between"):
         if not isinstance(value, list):
             raise _bad(f'expected a list of values for "{name}" {operator}, found {_shown(value)}')
@@ -135,9 +161,10 @@ def _place(places: dict[str, int], name: str) -> int:
 
 
 def _value(column: Column, value: Any) -> Any:
-    expected, convert = _TYPES[column.type]
+    expected, convert = _VALUES[column.kind.name]
     try:
-        return convert(value)
+        found = convert(value)
+        return _comparable(found, *column.kind.parameters) if isinstance(found, Decimal) else found
     except (ValueError, OverflowError):
         raise _bad(f'expected {expected} for "{column.name}", found {_shown(value)}') from None
 
@@ -167,6 +194,24 @@ def _double(value: Any) -> float:
     return number
 
 
+def _decimal(value: Any) -> Decimal:
+    is_number = isinstance(value, int | float | str) and not isinstance(value, bool) and _NUMBER.fullmatch(str(value))
+    if not is_number:
+        raise ValueError("not a number")
+    return Decimal(str(value))
+
+
+def _comparable(number: Decimal, precision: int, scale: int) -> Decimal:
+    """A number that compares with those of the type as this one does, and that DuckDB can hold beside them."""
+    beyond = Decimal(10) ** (precision - scale)
+    within = max(-beyond, min(beyond, number))
+    digits, exponent = within.as_tuple().digits, int(within.as_tuple().exponent)
+    behind = max(scale, -exponent)
+    if max(precision - scale, len(digits) + exponent) + behind > MOST_DIGITS:
+        raise ValueError("more digits than can be compared")
+    return within.quantize(Decimal(1).scaleb(-behind), context=_EVERY_DIGIT)
+
+
 def _date(value: Any) -> str:
     return date.fromisoformat(_text(value)).isoformat()
 
@@ -177,14 +222,33 @@ def _timestamp(value: Any) -> str:
     return time.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-_TYPES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+# What a filter's value may be, by the type of its column.
+_VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "string": ("a text", _text),
     "boolean": ("true or false", _boolean),
     "int": ("an integer", _integer),
     "bigint": ("a 64-bit integer, as a number or a text of digits", _integer),
     "double": ("a number", _double),
+    "decimal": ("a number, also as a text of digits", _decimal),
     "date": ('a date such as "2026-01-31"', _date),
     "timestamp": ('a time such as "2026-01-31T09:30:00Z"', _timestamp),
+    "json": ("a text", _text),
+    "binary": ("a text in base64", _text),
+}
+
+
+# What a search looks into, by the type of the column.
+_SEARCHED = {
+    "string": "{}",
+    "boolean": "CAST({} AS VARCHAR)",
+    "int": "CAST({} AS VARCHAR)",
+    "bigint": "CAST({} AS VARCHAR)",
+    "double": "CAST({} AS VARCHAR)",
+    "decimal": "CAST({} AS VARCHAR)",
+    "json": "{}",
+    "binary": "{}",
+    "date": "{}",
+    "timestamp": "replace(replace({}, 'T', ' '), 'Z', '')",
 }
 
 

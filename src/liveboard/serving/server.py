@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import gc
 import logging
-import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,24 +19,34 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from liveboard.config import ServerSettings, Settings
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
 from liveboard.kafka import security
-from liveboard.serving.app import Api
+from liveboard.serving.app import Routes
 from liveboard.serving.auth import Keys, check_keys, is_loopback
-from liveboard.serving.connection import Connection
-from liveboard.serving.control import ControlWriter
+from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
 from liveboard.serving.gate import Gate
 from liveboard.serving.headers import SecurityHeaders
-from liveboard.serving.hub import Hub, Limits
+from liveboard.serving.hub import Hub
+from liveboard.serving.keeping import Keeping
+from liveboard.serving.limits import Limits
+from liveboard.serving.lineage import Lineage
 from liveboard.serving.log import keep_frames_out
 from liveboard.serving.login import Logins
 from liveboard.serving.metrics import Counters, Gauges
 from liveboard.serving.page import Page
+from liveboard.serving.port import listening
+from liveboard.serving.preview import Previews
+from liveboard.serving.reception import Reception
+from liveboard.serving.records import Lookups
+from liveboard.serving.saved import Saved
 from liveboard.serving.throttle import Throttle
 from liveboard.serving.tls import Certificate
+from liveboard.serving.topic_writer import TopicWriter
 from liveboard.serving.topics import Topics
+from liveboard.serving.viewer_socket import ViewerSocket
 from liveboard.serving.views import Views
 
 _PING_S = 20.0
@@ -52,8 +61,9 @@ _log = logging.getLogger(__name__)
 class LiveServer:
     """One server on one port; while it runs, its parts are there for those who look inside."""
 
-    hub: Hub
+    catalogue: Catalogue
     views: Views
+    hub: Hub
     feed: Feed
     exports: Exports
 
@@ -61,18 +71,18 @@ class LiveServer:
         self,
         server: ServerSettings,
         client_config: Mapping[str, str],
-        control_topic: str,
+        names: Names,
         limits: Limits | None = None,
         storage: Path | None = None,
     ) -> None:
         self._settings = server
         self._client_config = client_config
-        self._control_topic = control_topic
+        self._names = names
         self._limits = limits or Limits(**dataclasses.asdict(server.limits))
         self._storage = storage
         check_keys(server)
         self._certificate = Certificate(server.tls_cert_file, server.tls_key_file) if server.tls_cert_file else None
-        self._socket = _listening(server.host, server.port)
+        self._socket = listening(server.host, server.port)
 
     @property
     def address(self) -> str:
@@ -96,7 +106,7 @@ class LiveServer:
             log_config=None,
             access_log=False,
             server_header=False,
-            ws=Connection,
+            ws=ViewerSocket,
             ws_per_message_deflate=False,
             ws_max_size=self._limits.frame_bytes,
             ws_ping_interval=_PING_S,
@@ -117,13 +127,13 @@ class LiveServer:
                 asyncio.run(self._serve(uvicorn.Server(config), stopping, started))
         finally:
             gc.unfreeze()
-        if self.feed.failure:
-            raise LiveboardError(self.feed.failure)
+        if self.feed.health.crash:
+            raise LiveboardError(self.feed.health.crash)
 
     async def _serve(self, server: uvicorn.Server, stopping: threading.Event, started: Callable[[], None]) -> None:
         async def watch() -> None:
             announced = False
-            while not stopping.is_set() and not (server.started and self.feed.failure):
+            while not stopping.is_set() and not (server.started and self.feed.health.crash):
                 if server.started and not announced:
                     announced = True
                     started()
@@ -144,13 +154,17 @@ class LiveServer:
         settings, limits = self._settings, self._limits
         keys = Keys(settings)
         gate = Gate(keys, Throttle(limits.failed_logins), settings.origins, counters)
+        self.catalogue = Catalogue()
         self.views = Views(limits.queries, limits.windows)
-        self.hub = Hub(gate, self.views, counters, limits)
+        self.hub = self.catalogue.watcher = Hub(self.catalogue, self.views, counters, limits)
         loop = asyncio.get_running_loop()
-        self.feed = Feed(self._client_config, self.hub.catalogue, loop, settings.max_rows)
-        counters.registry.register(Gauges(self.hub, self.views, self.feed))
+        saved = Saved()
+        self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved)
+        counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed))
         self.exports = Exports(limits.exports)
-        control = ControlWriter(self._client_config, self._control_topic)
+        control = TopicWriter(self._client_config, self._names.control)
+        views_writer = TopicWriter(self._client_config, self._names.saved, is_changelog=True)
+        lookups = Lookups()
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -164,19 +178,24 @@ class LiveServer:
                 await self.exports.stop()
                 await self.views.stop()
                 keys.stop()
+                lookups.stop()
 
-        api = Api(
+        routes = Routes(
             gate,
             Logins(settings.psk, self._storage / _USED_LINKS if self._storage else None),
-            self.hub,
+            Reception(gate, self.hub, counters, limits),
+            self.catalogue,
             self.views,
-            self.feed,
+            self.feed.health,
             control,
-            Topics(self._client_config, self._control_topic),
+            Keeping(saved, views_writer, self._names.saved, limits),
+            Topics(self._client_config, self._names),
             self.exports,
             counters,
-            Page(),
+            Page(ancestors=settings.frame_ancestors),
             limits,
+            Lineage(self.catalogue, lookups, self._client_config),
+            Previews(self.catalogue, lookups, self._client_config, self._names),
         )
         middleware = []
         if settings.origins:
@@ -184,27 +203,16 @@ class LiveServer:
                 Middleware(
                     CORSMiddleware,
                     allow_origins=settings.origins,
-                    allow_methods=["GET", "POST"],
+                    allow_methods=["GET", "POST", "PUT", "DELETE"],
                     allow_headers=["Authorization", "Content-Type"],
                 )
             )
         # Around everything, so that even an error of the server's own has them.
-        return SecurityHeaders(api.app(middleware, lifespan), is_tls=self._certificate is not None)
+        return SecurityHeaders(routes.app(middleware, lifespan), is_tls=self._certificate is not None)
 
 
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
     """The server of a configuration, until the event is set."""
     client_config = security.librdkafka(settings.kafka, bootstrap)
-    server = LiveServer(settings.server, client_config, settings.control.topic, storage=settings.storage.dir)
+    server = LiveServer(settings.server, client_config, settings.names, storage=settings.storage.dir)
     server.run(stopping, lambda: show(f"live tables at {server.address}, from Kafka {bootstrap}, Ctrl-C stops"))
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise LiveboardError(
-            f"server.port: expected a free port {port} of {host}, found: {error.strerror}; stop what uses it, or set "
-            "another one"
-        ) from None

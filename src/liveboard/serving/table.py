@@ -5,10 +5,12 @@ of each row's last change, and what a build writes comes key by key; neither is 
 order of (ts, length of the key, key), which for the rows of one source partition is the order of arrival: those that
 are read before a table is first shown, and those that come later, which overtake each other on their way through Spark
 by a few milliseconds. So all replicas have the same order, before and after a restart. What becomes of a row's values
-never moves it.
+never moves it. Where rows belong to a key of the data (`contract/changelog.py`), `ts` is such a value: there the order
+is that of (length of the key, key) alone.
 
 Known limit: a row that comes after LATE_BY_ROWS rows with a later `ts` is appended by the replicas that are running,
-for it would move too many, and put in its place by one that starts afterwards.
+for it would move too many, and put in its place by one that starts afterwards. Where rows belong to a key of the data,
+so is a new key that belongs before more than the last NEW_KEY_AMONG_ROWS rows: often, since it can belong anywhere.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Self, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from liveboard.contract.changelog import BY_KEY, TS_AT
 from liveboard.contract.frames import WireColumn, wire_columns
 from liveboard.contract.schema import TS, Column
 
@@ -33,8 +36,12 @@ Row = tuple[bytes, bytes]
 """A row's key and its value, a JSON array."""
 
 LATE_BY_ROWS = 1_000
-_TS_BYTES = len('"2026-01-31T09:30:00.000000Z"]')
+NEW_KEY_AMONG_ROWS = 100
+_BY_KEY = BY_KEY.encode()
 _SORT_SLICE = 10_000
+# More removed rows than this are taken out of the lists, which moves all that remain.
+_FEW_HOLES = 1_000
+_HOLES_PER_ROW = 0.5
 # Oldest rows go in steps of this fraction of the cap, since every step moves all rows of all windows.
 _EVICTED_AT_ONCE = 0.01
 
@@ -116,15 +123,16 @@ class Table:
                 if at is not None:
                     self._remove(key, at, applied)
             elif at is None:
-                if self.evicted and self._is_older_than_all(row):
+                if self.evicted and self._is_before_all(key, row):
                     continue
                 at = base + len(rows)
                 positions[key] = at
                 keys.append(key)
                 rows.append(row)
-                before[at] = None
+                # Of a row that was there in this batch before, what it was is known already.
+                before.setdefault(at, None)
                 self.updates += 1
-                if at > base and self.has_ts and not _is_before(rows[-2], row):
+                if at > base and self.has_ts and (key[:1] == _BY_KEY or not _is_before(rows[-2], row)):
                     self._settle(before)
             elif (old := rows[at - base]) != row:
                 assert old is not None
@@ -134,6 +142,8 @@ class Table:
         if self._max_rows and len(self) > self._max_rows:
             step = int(self._max_rows * _EVICTED_AT_ONCE)
             self._evict(len(self) - self._max_rows + step, applied)
+        if len(self._holes) > max(_FEW_HOLES, len(self) * _HOLES_PER_ROW):
+            self._close_holes(applied)
         return applied
 
     def window(self, offset: int, size: int) -> tuple[list[bytes], list[bytes]]:
@@ -150,6 +160,11 @@ class Table:
             return None
         key, row = self._keys[at], self._rows[at]
         return None if key is None or row is None else (key, row)
+
+    def find(self, key: bytes) -> bytes | None:
+        """The row of a key; None if there is none."""
+        at = self._positions.get(key)
+        return None if at is None else self._rows[at - self._base]
 
     def rows(self) -> tuple[int, list[bytes | None]]:
         """All values as of now, None where a row was removed, and the position of the first."""
@@ -173,6 +188,7 @@ class Table:
         newest = self.row(self.end - 1)
         assert newest is not None
         ordinal = _ordinal(*newest)
+        most = NEW_KEY_AMONG_ROWS if newest[0][:1] == _BY_KEY else LATE_BY_ROWS
         places = [len(rows) - 1]
         for at in range(len(rows) - 2, -1, -1):
             row = self.row(self._base + at)
@@ -180,7 +196,7 @@ class Table:
                 continue
             if _ordinal(*row) < ordinal:
                 break
-            if len(places) > LATE_BY_ROWS:
+            if len(places) > most:
                 return
             places.append(at)
         for to, at in itertools.pairwise(places):
@@ -201,7 +217,23 @@ class Table:
         del self._positions[key]
         self._keys[at] = self._rows[at] = None
         self._holes.insert(bisect_left(self._holes, position), position)
+        while self._holes and self._holes[-1] == self.end - 1:
+            del self._keys[-1], self._rows[-1], self._holes[-1]
         self.updates += 1
+
+    def _close_holes(self, applied: Applied) -> None:
+        """Gives every row a new position, behind all that there were, so that removed rows take no room."""
+        kept = [(at, key, row) for at, (key, row) in enumerate(zip(self._keys, self._rows, strict=True), self._base)]
+        self._base = self.end
+        self._keys, self._rows, self._holes = [], [], []
+        for at, key, row in kept:
+            if key is not None and row is not None:
+                applied.before.setdefault(at, (key, row))
+                applied.before.setdefault(self.end, None)
+                self._positions[key] = self.end
+                self._keys.append(key)
+                self._rows.append(row)
+        applied.removed = True
 
     def _keep_to_cap(self) -> None:
         if self._max_rows and len(self) > self._max_rows:
@@ -221,16 +253,16 @@ class Table:
         self.evicted += count
         applied.removed = True
 
-    def _is_older_than_all(self, row: bytes) -> bool:
+    def _is_before_all(self, key: bytes, row: bytes) -> bool:
         """Whether the row can only be a change to one that was evicted."""
-        if not self.has_ts:
+        first = self.row(self.position_at(0)) if self.has_ts and len(self) else None
+        if first is None:
             return False
-        oldest = self._rows[self.position_at(0) - self._base] if len(self) else None
-        return oldest is not None and row[-_TS_BYTES:] < oldest[-_TS_BYTES:]
+        return _ordinal(key, row) < _ordinal(*first) if key[:1] == _BY_KEY else row[TS_AT] < first[1][TS_AT]
 
 
 def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes]]:
-    """The keys and the values in the order of (ts, length of the key, key)."""
+    """The keys and the values in the table's order."""
     keys, values = _listed(rows), _listed(rows.values())
     if _are_in_order(keys, values):
         return keys, values
@@ -267,12 +299,12 @@ def _are_in_order(keys: Sequence[bytes], values: Sequence[bytes]) -> bool:
 
 
 def _is_before(row: bytes | None, other: bytes) -> bool:
-    return row is not None and row[-_TS_BYTES:] < other[-_TS_BYTES:]
+    return row is not None and row[TS_AT] < other[TS_AT]
 
 
 def _ordinal(key: bytes, row: bytes) -> tuple[bytes, int, bytes]:
     """What the order is made of."""
-    return row[-_TS_BYTES:], len(key), key
+    return b"" if key[:1] == _BY_KEY else row[TS_AT], len(key), key
 
 
 def _ordinals(keys: Sequence[bytes], values: Sequence[bytes]) -> Iterator[list[bytes]]:
@@ -280,4 +312,7 @@ def _ordinals(keys: Sequence[bytes], values: Sequence[bytes]) -> Iterator[list[b
     for at in range(0, len(keys), _SORT_SLICE):
         some = slice(at, at + _SORT_SLICE)
         lengths = {length: length.to_bytes(4) for length in set(map(len, keys[some]))}
-        yield [row[-_TS_BYTES:] + lengths[len(key)] + key for key, row in zip(keys[some], values[some], strict=True)]
+        yield [
+            (b"" if key[:1] == _BY_KEY else row[TS_AT]) + lengths[len(key)] + key
+            for key, row in zip(keys[some], values[some], strict=True)
+        ]

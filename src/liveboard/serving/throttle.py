@@ -17,7 +17,7 @@ _MAX_ADDRESSES = 10_000
 
 
 class Throttle:
-    """The failures of each address; of the addresses that failed longest ago nothing is known any more."""
+    """The failures of each address; the addresses that failed longest ago are forgotten first."""
 
     def __init__(self, allowed: int, now: Callable[[], float] = time.monotonic) -> None:
         self._allowed = allowed

@@ -7,7 +7,7 @@ import logging
 import ssl
 from pathlib import Path
 
-from liveboard.errors import LiveboardError
+from liveboard.contract.errors import LiveboardError
 
 _CERT, _KEY = "server.tls_cert_file", "server.tls_key_file"
 _LOOK_EVERY_S = 1.0

@@ -28,6 +28,7 @@ class Listener(Protocol):
 class _Step(NamedTuple):
     rows: Mapping[int, Row]
     size_before: int
+    insert: int = 0
 
 
 class Window:
@@ -63,29 +64,33 @@ class Window:
         if not self.is_ready:
             self._keys, self._rows = list(keys), list(rows)
             return self._next(_Step({}, 0), total)
+        insert = self._came_in_front(keys)
+        content = list(zip(keys, rows, strict=True))
         old = zip(self._keys, self._rows, strict=True)
-        changed = {
+        changed = dict(enumerate(content[:insert]))
+        changed |= {
             index: row
-            for index, (row, before) in enumerate(zip(zip(keys, rows, strict=True), old, strict=False))
+            for index, (row, before) in enumerate(zip(content[insert:], old, strict=False), insert)
             if row != before
         }
-        added = range(len(self._keys), len(keys))
-        changed |= {index: (keys[index], rows[index]) for index in added}
+        changed |= {index: content[index] for index in range(insert + len(self._keys), len(keys))}
         if changed or len(keys) != len(self._keys) or total != self._total:
-            step = _Step(changed, len(self._keys))
+            step = _Step(changed, len(self._keys), insert)
             self._keys, self._rows = list(keys), list(rows)
             self._next(step, total)
         return None
 
-    def patch(self, changed: Mapping[int, Row], total: int) -> None:
-        """Puts single rows into the content, by index; new ones at its end, without a gap."""
-        step = _Step(changed, len(self._keys))
+    def patch(self, changed: Mapping[int, Row], total: int, insert: int = 0) -> None:
+        """Moves the content back by `insert` rows and puts single rows in, by index; new ones at its end, no gap."""
+        step = _Step(changed, len(self._keys), insert)
+        self._keys[:0] = self._rows[:0] = [b""] * insert
         for index, (key, row) in sorted(changed.items()):
             if index < len(self._keys):
                 self._keys[index], self._rows[index] = key, row
             else:
                 self._keys.append(key)
                 self._rows.append(row)
+        del self._keys[self.size :], self._rows[self.size :]
         self._next(step, total)
 
     def since(self, step: int) -> tuple[Literal["snapshot", "delta"], str]:
@@ -112,11 +117,27 @@ class Window:
         if step == 0 or behind > len(self._steps):
             return None
         steps = list(islice(self._steps, len(self._steps) - behind, None))
-        merged = {index: row for step_ in steps for index, row in step_.rows.items() if index < len(self._keys)}
+        merged: dict[int, Row] = {}
+        insert = 0
+        for each in steps:
+            if each.insert:
+                merged = {index + each.insert: row for index, row in merged.items()}
+                insert += each.insert
+            merged |= each.rows
+        merged = {index: row for index, row in merged.items() if index < len(self._keys)}
         if len(merged) > _FEW and len(merged) > len(self._keys) * _MOSTLY:
             return None
         rows = [(index, *merged[index]) for index in sorted(merged)]
-        return "delta", delta_body(self._total, rows, max(0, steps[0].size_before - len(self._keys)))
+        drop = max(0, steps[0].size_before + insert - len(self._keys))
+        return "delta", delta_body(self._total, rows, drop, insert)
+
+    def _came_in_front(self, keys: Sequence[bytes]) -> int:
+        """How many rows have come in front of the first one that is still there."""
+        if not self.query.newest:
+            return 0
+        places = {key: place for place, key in enumerate(keys)}
+        kept = next((place for place, key in enumerate(self._keys) if key in places), None)
+        return 0 if kept is None else max(0, places[self._keys[kept]] - kept)
 
     def _snapshot(self) -> tuple[Literal["snapshot"], str]:
         body = snapshot_body(self.table.generation, self._total, self.offset, self.table.wire, self._keys, self._rows)

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liveboard import config
-from liveboard.config import Board, ConfigError, Duration, Join, KafkaSettings, Secret, Settings, Source, load
-from liveboard.config_env import variable
+from liveboard.config import ConfigError, Duration, KafkaSettings, Secret, Settings, load
+from liveboard.config.board import BoardSettings, JoinSettings, SourceSettings
+from liveboard.config.environment import variable
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import Column
-from liveboard.errors import LiveboardError
 
 # The defaults and where the file is.
 
@@ -29,10 +30,10 @@ def test_the_defaults() -> None:
     assert (loaded.server.host, loaded.server.port, loaded.server.psk) == ("127.0.0.1", 8080, Secret(""))
     assert (loaded.spark.master, loaded.spark.checkpoint_interval) == ("local", Duration(300))
     assert loaded.storage.dir == Path(".liveboard")
-    assert (loaded.control.topic, loaded.control.retire_after) == ("liveboard-control", Duration(900))
-    assert loaded.board == Board(
+    assert (loaded.names.control, loaded.control.retire_after) == ("liveboard-control", Duration(900))
+    assert loaded.board == BoardSettings(
         sources={
-            "users": Source(
+            "users": SourceSettings(
                 name="users",
                 topic="users",
                 schema="userId string, name string, email string, age bigint",
@@ -40,7 +41,7 @@ def test_the_defaults() -> None:
                 on_error="reject",
                 max_value_bytes=1_048_576,
             ),
-            "accounts": Source(
+            "accounts": SourceSettings(
                 name="accounts",
                 topic="accounts",
                 schema="userId string, accountType string, balance double",
@@ -48,8 +49,10 @@ def test_the_defaults() -> None:
             ),
         },
         joins={
-            "final_ui": Join(name="final_ui", left="users", right="accounts", on="userId", how="left", salt=1),
-            "user_account": Join(name="user_account", left="accounts", right="users", on="userId", how="asof"),
+            "final_ui": JoinSettings(
+                name="final_ui", left="users", right="accounts", on="userId", how="left", history=100
+            ),
+            "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
         },
     )
     assert loaded.board.sources["accounts"].columns[2] == Column("balance", "double")
@@ -175,12 +178,15 @@ INTERVAL = 'expected a duration above zero such as "5 minutes", "900 s" or "500 
 RETIRE = 'expected a duration such as "5 minutes" or "900 s", or "keep", found'
 FILLED = "expected a text that is not empty, found"
 BYTES = "expected an integer from 1 to 8388608, found"
-SALT = "expected an integer from 1 to 1024, found"
+HISTORY = 'expected an integer from 1 to 100000, or "all", found'
 NAME = 'expected a name of letters, digits and "_" that does not begin with a digit, up to 200 long, found'
 OWN_NAME = "expected a name that liveboard does not use itself, found"
 TOPIC_CHARACTERS = 'expected a topic name (1 to 249 letters, digits, ".", "_" or "-")'
-TOPIC = f'{TOPIC_CHARACTERS} that does not begin with "liveboard.", found'
-TYPE = "(string, boolean, int, bigint, double, date or timestamp)"
+TOPIC = 'expected a topic name (1 to 249 letters, digits, ".", "_" or "-"), found'
+TOPIC_OR_NONE = f"{TOPIC.removesuffix(', found')}, or nothing for the board's own, found"
+FOREIGN = 'expected a topic that the board "liveboard" does not write itself, found'
+BOARD_NAME = 'expected a name of up to 30 letters, digits, "_" or "-" that begins with a letter or digit, found'
+TYPE = "(string, boolean, int, bigint, double, decimal(p,s), date, timestamp, json or binary)"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +207,10 @@ TYPE = "(string, boolean, int, bigint, double, date or timestamp)"
         ("spark.checkpoint_interval", 300, f"{INTERVAL} 300"),
         ("spark.checkpoint_interval", "0 s", f'{INTERVAL} "0 s"'),
         ("control.retire_after", "for ever", f'{RETIRE} "for ever"'),
-        ("control.topic", "liveboard.x", f'{TOPIC} "liveboard.x"'),
+        ("control.topic", "a b", f'{TOPIC_OR_NONE} "a b"'),
+        ("control.topic", "liveboard-status", f'{FOREIGN} "liveboard-status"'),
+        ("board.name", "a.b", f'{BOARD_NAME} "a.b"'),
+        ("board.name", "", f'{BOARD_NAME} ""'),
         ("server.host", "", f'{FILLED} ""'),
         ("server", 5, "expected a table, found 5"),
         ("storage.dir", "", 'expected a path, found ""'),
@@ -224,11 +233,11 @@ TYPE = "(string, boolean, int, bigint, double, date or timestamp)"
         ("board.sources.users.topic", "a b", f'{TOPIC} "a b"'),
         ("board.sources.users.topic", "..", f'{TOPIC} ".."'),
         ("board.sources.users.topic", "t" * 250, f'{TOPIC} "{"t" * 99}…'),
-        ("board.sources.users.topic", "liveboard.g1.x", f'{TOPIC} "liveboard.g1.x"'),
+        ("board.sources.users.topic", "liveboard.g1.x", f'{FOREIGN} "liveboard.g1.x"'),
         (
             "board.sources.users.topic",
             "liveboard-control",
-            'expected a topic other than control.topic, found "liveboard-control"',
+            'expected a topic other than that of control messages, found "liveboard-control"',
         ),
         (
             "board.joins.final_ui.left",
@@ -242,8 +251,9 @@ TYPE = "(string, boolean, int, bigint, double, date or timestamp)"
             'expected a column of accounts (userId, accountType, balance), found "age", did you mean balance?',
         ),
         ("board.joins.final_ui.how", "outer", 'expected "left", "inner" or "asof", found "outer"'),
-        ("board.joins.final_ui.salt", 0, f"{SALT} 0"),
-        ("board.joins.final_ui.salt", 1025, f"{SALT} 1025"),
+        ("board.joins.final_ui.history", 0, f"{HISTORY} 0"),
+        ("board.joins.final_ui.history", True, f"{HISTORY} true"),
+        ("board.joins.final_ui.history", "some", f'{HISTORY} "some"'),
     ],
 )
 def test_wrong_values(file: File, key: str, value: Any, problem: str) -> None:
@@ -295,8 +305,11 @@ def test_wrong_spark_conf(file: File, conf: Raw, problem: str) -> None:
 def default_board() -> Raw:
     board = config.default_board()
     return {
-        part: {name: {k: v for k, v in vars(item).items() if k != "name"} for name, item in tables.items()}
+        part: {
+            name: {k: v for k, v in vars(item).items() if k not in ("name", "columns")} for name, item in tables.items()
+        }
         for part, tables in vars(board).items()
+        if part != "name"
     }
 
 
@@ -305,6 +318,8 @@ def default_board() -> Raw:
     [
         ("double", "rounding makes equal doubles differ"),
         ("timestamp", "two events hardly ever share a microsecond"),
+        ("json", "the same document can be written in many ways"),
+        ("binary", "bytes are content that nobody can read, and no name of anything"),
     ],
 )
 def test_types_that_are_no_key(file: File, type_: str, reason: str) -> None:
@@ -314,7 +329,7 @@ def test_types_that_are_no_key(file: File, type_: str, reason: str) -> None:
     lines = file.problems({"board": board})
     assert len(lines) == 4  # two joins of two sources
     assert f"found {type_} in users: {reason}" in lines[0]
-    assert "string, boolean, int, bigint or date" in lines[0]
+    assert "string, boolean, int, bigint, decimal or date" in lines[0]
 
 
 def test_a_key_has_one_type(file: File) -> None:
@@ -324,6 +339,66 @@ def test_a_key_has_one_type(file: File) -> None:
         "board.joins.final_ui.on: expected a column of the same type in both sources,"
         " found int in users and string in accounts (FILE)"
     )
+
+
+PRODUCTS: Raw = {"topic": "products", "schema": "sku string, shop int, price double", "table": "products_ui"}
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ({"mode": "upsert"}, "expected the column, or columns, that tell the rows apart, found nothing"),
+        ({"mode": "upsert", "key": []}, "expected the column, or columns, that tell the rows apart, found nothing"),
+        ({"mode": "upsert", "key": ["sku", "sku"]}, "expected every column once, found sku, sku"),
+        ({"mode": "upsert", "key": 7}, 'expected a column such as "userId", or a list of columns, found 7'),
+        (
+            {"mode": "upsert", "key": "sk"},
+            'expected a column of products (sku, shop, price), found "sk", did you mean sku?',
+        ),
+        (
+            {"mode": "upsert", "key": "price"},
+            "expected a column of type string, boolean, int, bigint, decimal or date, found double in price: "
+            "rounding makes equal doubles differ",
+        ),
+        (
+            {"key": "sku"},
+            'expected no key where mode is "append": every record is a row of its own; '
+            'found "sku", set mode = "upsert" to use it',
+        ),
+    ],
+)
+def test_b38_wrong_keys_of_tables_by_key(file: File, source: Raw, line: str) -> None:
+    board = {"sources": {"products": {**PRODUCTS, **source}}}
+    assert file.problems({"board": board}) == [f"board.sources.products.key: {line} (FILE)"]
+
+
+def test_b38_a_database_is_a_table_by_key_and_needs_its_key(file: File) -> None:
+    board = {"sources": {"products": {**PRODUCTS, "format": "debezium"}}}
+    assert file.problems({"board": board}) == [
+        "board.sources.products.key: expected the column, or columns, that tell the rows apart, found nothing (FILE)"
+    ]
+    board["sources"]["products"]["key"] = "sku"
+    assert file.load({"board": board}).board.sources["products"].by_key
+
+
+@pytest.mark.parametrize("key", ["shop", ["sku", "shop"]])
+def test_b38_a_table_by_key_is_joined_on_its_key(file: File, key: str | list[str]) -> None:
+    orders = {"topic": "orders", "schema": "sku string, amount int", "table": "orders_ui"}
+    sources = {"orders": orders, "products": {**PRODUCTS, "mode": "upsert", "key": key}}
+    join = {"left": "orders", "right": "products", "on": "sku", "how": "left"}
+    found = ", ".join(f'"{name}"' for name in ([key] if isinstance(key, str) else key))
+    assert file.problems({"board": {"sources": sources, "joins": {"joined": join}}}) == [
+        f"board.joins.joined.on: expected the key of products ({found}), since a table by key is joined on it, "
+        'found "sku" (FILE)'
+    ]
+
+
+@pytest.mark.parametrize(("key", "columns"), [("sku", ("sku",)), (["shop", "sku"], ("shop", "sku"))])
+def test_b38_a_key_has_one_column_or_several(file: File, key: str | list[str], columns: tuple[str, ...]) -> None:
+    board = {"sources": {"products": {**PRODUCTS, "mode": "upsert", "key": key}}}
+    assert file.load({"board": board}).board.sources["products"].key == columns
+    environ = {variable(("board", "sources", "products", "key")): "sku,shop"}
+    assert file.load({"board": board}, environ).board.sources["products"].key == ("sku", "shop")
 
 
 def test_names_of_sources_and_joins(file: File) -> None:
@@ -352,7 +427,7 @@ def test_a_board_needs_a_source(file: File) -> None:
 
 def test_a_source_needs_its_keys(file: File) -> None:
     lines = file.problems({"board": {"sources": {"s": {"topic": "t"}}}})
-    assert [line.split(":")[0] for line in lines] == ["board.sources.s.schema", "board.sources.s.table"]
+    assert [line.split(":")[0] for line in lines] == ["board.sources.s.table", "board.sources.s.schema"]
     assert all("found nothing (FILE)" in line for line in lines)
 
 
@@ -387,8 +462,21 @@ def test_a_problem_is_one_line_whatever_it_quotes(file: File) -> None:
 def test_documented_keys_are_all_and_only_the_keys(file: File) -> None:
     keys = config.documented_keys()
     assert len(set(keys)) == len(keys)
-    assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.salt"} <= set(keys)
+    assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.history"} <= set(keys)
     named = [key for key in keys if ".joins." not in key and ".keys." not in key]
     environ = {variable(tuple(key.replace("<name>", "users").split("."))): "" for key in named}
     # every name is known, whatever is wrong with the empty values
     assert not [line for line in file.problems("", environ) if "unknown" in line]
+
+
+def test_avro_needs_a_registry_or_a_schema_file(file: File) -> None:
+    source: Raw = {"topic": "o", "table": "o_ui", "schema": "id bigint", "format": "avro"}
+    assert file.problems({"board": {"sources": {"o": source}}}) == [
+        'board.sources.o.format: expected a registry.url or an avro_schema_file for "avro", found neither (FILE)'
+    ]
+    with_file = {**source, "avro_schema_file": "o.avsc"}
+    assert file.load({"board": {"sources": {"o": with_file}}}).board.sources["o"].avro_schema_file == "o.avsc"
+    with_registry: Raw = {"registry": {"url": "http://r"}, "board": {"sources": {"o": source}}}
+    assert file.load(with_registry).board.sources["o"].format == "avro"
+    (line,) = file.problems({"board": {"sources": {"o": {**with_file, "format": "json"}}}})
+    assert line.startswith("board.sources.o.avro_schema_file: expected no schema of Avro")

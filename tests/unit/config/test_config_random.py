@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from liveboard import config
 from liveboard.config import ConfigError, Duration, Secret, load
-from liveboard.config_env import variable
+from liveboard.config.environment import variable
 from liveboard.contract.names import RESERVED_TABLES
 
 SHARED_TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -92,7 +92,7 @@ def boards(draw: st.DrawFn) -> Raw:
             "right": names[1],
             "on": "the key",
             "how": draw(HOWS),
-            **draw(st.fixed_dictionaries({}, optional={"salt": st.integers(1, 1024)})),
+            **draw(st.fixed_dictionaries({}, optional={"history": st.integers(1, 100_000) | st.just("all")})),
         }
         for table in draw(st.sampled_from([[], tables[-1:], tables[-2:]]))
     }

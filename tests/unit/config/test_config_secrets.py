@@ -10,7 +10,7 @@ from configured import File, Raw, setting
 
 from liveboard import config
 from liveboard.config import ConfigError, Secret, load
-from liveboard.config_env import variable
+from liveboard.config.environment import variable
 
 
 @pytest.mark.parametrize(
@@ -169,6 +169,8 @@ SECRET_KEYS = [
     ("kafka", "sasl", "password"),
     ("kafka", "sasl", "client_secret"),
     ("kafka", "ssl", "key_password"),
+    ("registry", "password"),
+    ("registry", "token"),
 ]
 
 
@@ -183,10 +185,16 @@ def test_secrets_are_never_shown(file: File, key: tuple[str, ...]) -> None:
         "LIVEBOARD_SPARK_CONF": 'spark.ssl.keyPassword = "hunter2"',
         variable(key): "hunter2",
     }
+    if key[0] == "registry":
+        environ["LIVEBOARD_REGISTRY_URL"] = "http://r"
+    if key == ("registry", "password"):
+        environ["LIVEBOARD_REGISTRY_USERNAME"] = "ada"
     loaded = load(environ=environ)
     assert setting(loaded, key) == Secret("hunter2")
     assert "hunter2" not in repr(loaded) + str(loaded) + f"{setting(loaded, key)}"
-    assert "hunter2" not in repr(dataclasses.asdict(loaded.kafka)) + repr(dataclasses.asdict(loaded.server))
+    assert "hunter2" not in repr(dataclasses.asdict(loaded.kafka)) + repr(dataclasses.asdict(loaded.registry)) + repr(
+        dataclasses.asdict(loaded.server)
+    )
     broken = {**environ, "LIVEBOARD_SERVER_PORT": "x", variable((*key, "x")): "hunter2"}
     with pytest.raises(ConfigError) as caught:
         load(environ=broken)
@@ -201,3 +209,29 @@ def test_secrets_are_never_shown(file: File, key: tuple[str, ...]) -> None:
 
 def test_a_number_is_no_secret_but_stays_one(file: File) -> None:
     assert file.problems({"server": {"psk": 4711}}) == ["server.psk: expected a text, found a number or boolean (FILE)"]
+
+
+@pytest.mark.parametrize(
+    ("registry", "problem"),
+    [
+        (
+            {"username": "ada", "password": "x"},
+            "registry.url: expected an address, since other keys of [registry] are set",
+        ),
+        (
+            {"url": "http://r", "username": "ada"},
+            "registry.password: expected a value because registry.username has one",
+        ),
+        ({"url": "http://r", "password": "x"}, "registry.username: expected a value because registry.password has one"),
+        (
+            {"url": "http://r", "username": "ada", "password": "x", "token": "y"},
+            "registry.token: expected either a token or a username and password, found both",
+        ),
+        ({"url": "http://ada:hunter2@r"}, "registry.url: expected an address without a login"),
+        ({"url": "r:8081"}, 'registry.url: expected an http or https URL, found "r:8081"'),
+    ],
+)
+def test_a_registry_and_its_login_belong_together(file: File, registry: Raw, problem: str) -> None:
+    (line,) = file.problems({"registry": registry})
+    assert line.startswith(problem)
+    assert "hunter2" not in line

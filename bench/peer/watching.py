@@ -1,0 +1,95 @@
+"""Even loads played to a system that a viewer watches, and how late the viewer showed each event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+from load import Pace, pace, produce
+from peer.events import WINDOW, Present, shown_at
+from peer.systems import System, Wiring
+from peer.viewers import Viewers
+from processes import Helper, say
+from stage import PATIENCE_S, Stage, cpu_s
+
+from liveboard.contract.errors import LiveboardError
+
+_ARRIVAL_S = 60.0
+_POLL_S = 0.2
+# The producer connects and both systems get into their stride in the first seconds of a load, which are not counted.
+UNCOUNTED_S = 2
+
+
+@dataclass(frozen=True)
+class Sent:
+    """When each event of a load was sent, and the processors that were used meanwhile."""
+
+    times_ns: list[int]
+    cores: float
+    broker_cores: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an even load."""
+
+    latencies_ms: list[float]
+    """In the order of the events."""
+    sent: Sent
+
+
+@contextmanager
+def showing(kind: type[System], stage: Stage, users: int, accounts: int, rows: int = WINDOW) -> Iterator[Watched]:
+    """A fresh system with the default board and so many users and accounts, as soon as a viewer shows all of them."""
+    topics = stage.new_topics()
+    load = Present(*topics, users, accounts, rows=rows)
+    produce(stage.bootstrap, load.events())
+    system = kind(stage, Wiring(*topics))
+    with system.viewers() as viewers, system:
+        say(f"{kind.name}: starting with {users:,} users and {accounts:,} accounts")
+        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": "final_ui"}], column="accountType")
+        viewers.order("until", PATIENCE_S, total=users, value=load.mark)
+        yield Watched(system, viewers, load)
+    stage.admin.delete(topics)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A system that a viewer watches, and the events that it gets."""
+
+    system: System
+    viewers: Viewers
+    load: Present
+
+    def play(self, first: int, rate: int, seconds: int, uncounted_s: int = UNCOUNTED_S) -> Outcome:
+        """Sends events from a number on and waits until the viewer shows the last of every row."""
+        count = rate * (seconds + uncounted_s)
+        self.viewers.order("collect")
+        sent = self.send(first, rate, count)
+        seen: list[tuple[str | None, int]] = []
+        deadline = time.monotonic() + _ARRIVAL_S
+        while True:
+            seen += self.viewers.order("collect")["seen"][0]
+            times = shown_at(seen, first)
+            if all(number in times for number in range(first + max(0, count - WINDOW), first + count)):
+                break
+            if time.monotonic() > deadline:
+                raise LiveboardError(f"{self.system.name} showed only {len(times)} of {count} events")
+            self.system.check()
+            time.sleep(_POLL_S)
+        counted = range(rate * uncounted_s, count)
+        return Outcome([(times[first + n] - sent.times_ns[n]) / 1e6 for n in counted], sent)
+
+    def send(self, first: int, rate: int, count: int, clock: Callable[[], int] = time.monotonic_ns) -> Sent:
+        """Sends so many events from a number on and does not wait for the viewer."""
+        stage = self.system.stage
+        processes, broker = self.system.processes(), [psutil.Process(stage.broker_pid)]
+        before, broker_before, began = cpu_s(processes), cpu_s(broker), time.monotonic()
+        producer = Helper("the producer", pace, stage.bootstrap, self.load, first, count, rate, clock)
+        sent: Pace = producer.result(count / rate + PATIENCE_S, self.system.check)
+        elapsed = time.monotonic() - began
+        used, broker_used = cpu_s(processes) - before, cpu_s(broker) - broker_before
+        return Sent(sent.sent_ns, used / elapsed, broker_used / elapsed)

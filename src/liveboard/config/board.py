@@ -1,0 +1,191 @@
+"""The board of a configuration: its default, what each key may be, and whether the parts fit together."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from liveboard.config import values
+from liveboard.config.columns import Columns
+from liveboard.config.document import Document, Key, build, check_distinct
+from liveboard.contract.board import (
+    JOIN_KINDS,
+    LARGEST_VALUE_BYTES,
+    Board,
+    Join,
+    JoinKind,
+    Source,
+    SourceFormat,
+    SourceMode,
+)
+from liveboard.contract.errors import either, nearest
+from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
+from liveboard.contract.types import TYPES, column_type
+
+DEFAULT_ORIGIN = "the default board"
+DEFAULT_BOARD = """
+[sources.users]
+topic = "users"
+schema = "userId string, name string, email string, age bigint"
+table = "users_ui"
+
+[sources.accounts]
+topic = "accounts"
+schema = "userId string, accountType string, balance double"
+table = "accounts_ui"
+
+[joins.final_ui]
+left = "users"
+right = "accounts"
+on = "userId"
+how = "left"
+
+[joins.user_account]
+left = "accounts"
+right = "users"
+on = "userId"
+how = "asof"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(Source):
+    """[board.sources.<name>]"""
+
+    topic: values.Topic
+    table: values.TableName
+    schema: values.SchemaText = ""
+    columns: Columns = ()
+    format: SourceFormat = "json"
+    avro_schema_file: values.Text = ""
+    on_error: Literal["reject", "null"] = "reject"
+    max_value_bytes: Annotated[int, values.integer(1, LARGEST_VALUE_BYTES)] = 1_048_576
+    mode: SourceMode = "append"
+    key: values.KeyColumns = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinSettings(Join):
+    """[board.joins.<name>]"""
+
+    left: values.Text
+    right: values.Text
+    on: values.Text
+    how: Annotated[JoinKind, values.choice(*JOIN_KINDS, loose=True)]
+    history: values.HistoryDepth = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardSettings(Board):
+    """[board]"""
+
+    name: values.BoardName = DEFAULT_BOARD_NAME
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    joins: Mapping[str, JoinSettings] = field(default_factory=dict)
+
+
+def default_board() -> BoardSettings:
+    """The board of a configuration that has none."""
+    board: BoardSettings = build(Document(default_tables(), DEFAULT_ORIGIN), BoardSettings)
+    return board
+
+
+def default_tables() -> dict[str, Any]:
+    """What the file of the default board would hold."""
+    return values.parse_toml(DEFAULT_BOARD, DEFAULT_ORIGIN)
+
+
+def check_board(document: Document, board: Board) -> None:
+    """Names every problem that the parts of a board have with each other."""
+    # what is declared, because a source with a problem of its own is not in the board
+    declared = list(document.get(("board", "sources")) or ())
+    if not declared:
+        document.problem(("board", "sources"), "expected at least one source, found none")
+    sources: dict[Key, Source] = {("board", "sources", name): source for name, source in board.sources.items()}
+    tables: dict[Key, str] = {(*at, "table"): source.table for at, source in sources.items()}
+    tables |= {("board", "joins", name): name for name in board.joins}
+    check_distinct(document, "source name", {at: source.name for at, source in sources.items()}, str.lower)
+    check_distinct(document, "topic", {(*at, "topic"): source.topic for at, source in sources.items()}, str)
+    check_distinct(document, "table name", tables, str.lower)
+    for at, table in tables.items():
+        if is_reserved_table(table):
+            document.problem(at, f'expected a name that liveboard does not use itself, found "{table}"')
+    for at, source in sources.items():
+        if Names(board.name).owns(source.topic):
+            expected = f'expected a topic that the board "{board.name}" does not write itself'
+            document.problem((*at, "topic"), f'{expected}, found "{source.topic}"')
+        _check_key(document, at, source)
+    for name in declared:
+        _check_columns(document, ("board", "sources", name))
+    for join in board.joins.values():
+        _check_join(document, board, join, declared)
+
+
+def _check_key(document: Document, at: Key, source: Source) -> None:
+    if not source.by_key:
+        if source.key:
+            expected = 'expected no key where mode is "append": every record is a row of its own'
+            document.problem((*at, "key"), f'{expected}; found {_listed(source.key)}, set mode = "upsert" to use it')
+        return
+    if not source.key:
+        document.problem((*at, "key"), "expected the column, or columns, that tell the rows apart, found nothing")
+    types = {column.name: column.type for column in source.columns}
+    for name in source.key:
+        if name not in types:
+            document.problem((*at, "key"), _expected_one_of(f"a column of {source.name}", types, name))
+        elif why := column_type(types[name]).not_a_key:
+            found = f"{types[name]} in {name}"
+            document.problem((*at, "key"), f"expected a column of type {_key_types()}, found {found}: {why}")
+
+
+def _check_columns(document: Document, at: Key) -> None:
+    if not isinstance(document.get(at), dict):
+        return
+    given = [word for word in ("schema", "columns") if document.get((*at, word)) is not None]
+    if not given:
+        expected = 'expected a schema such as "userId string, age bigint", or a table of columns'
+        document.problem((*at, "schema"), f"{expected}, found nothing")
+    if len(given) > 1:
+        document.problem((*at, "columns"), "expected either a schema or columns, found both")
+
+
+def _check_join(document: Document, board: Board, join: Join, declared: list[str]) -> None:
+    at = ("board", "joins", join.name)
+    for side, name in (("left", join.left), ("right", join.right)):
+        if declared and name not in declared:
+            document.problem((*at, side), _expected_one_of("a source", declared, name))
+    if join.left == join.right:
+        document.problem((*at, "right"), f'expected a source other than the left one, found "{join.right}"')
+        return
+    types: dict[str, str] = {}
+    joined = [board.sources[name] for name in (join.left, join.right) if name in board.sources]
+    for source in joined:
+        columns = {column.name: column.type for column in source.columns}
+        if join.on in columns:
+            types[source.name] = columns[join.on]
+        else:
+            document.problem((*at, "on"), _expected_one_of(f"a column of {source.name}", columns, join.on))
+    for name, type_ in types.items():
+        if why := column_type(type_).not_a_key:
+            expected = f"expected a column of type {_key_types()}"
+            document.problem((*at, "on"), f"{expected}, found {type_} in {name}: {why}")
+    if len(set(types.values())) > 1:
+        found = " and ".join(f"{type_} in {name}" for name, type_ in types.items())
+        document.problem((*at, "on"), f"expected a column of the same type in both sources, found {found}")
+    for source in joined:
+        if source.by_key and source.key and source.name in types and source.key != (join.on,):
+            expected = (
+                f"expected the key of {source.name} ({_listed(source.key)}), since a table by key is joined on it"
+            )
+            document.problem((*at, "on"), f'{expected}, found "{join.on}"')
+
+
+def _key_types() -> str:
+    return either([type_.name for type_ in TYPES.values() if not type_.not_a_key])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _expected_one_of(what: str, known: Iterable[str], word: str) -> str:
+    return f'expected {what} ({", ".join(known)}), found "{word}", did you mean {nearest(word, known)}?'

@@ -1,0 +1,115 @@
+"""A board: the sources that are read, and the joins that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, get_args
+
+import msgspec
+
+from liveboard.contract.names import DEFAULT_BOARD_NAME
+from liveboard.contract.schema import Column, parse_schema
+
+JoinKind = Literal["left", "inner", "asof"]
+JOIN_KINDS: tuple[JoinKind, ...] = get_args(JoinKind)
+"""Every kind of join, the most usual first; `pipeline/joins.py` says what each of them is."""
+
+SourceMode = Literal["append", "upsert"]
+"""Whether every record is a row, or the newest record of a key is the key's row: a table by key."""
+
+SourceFormat = Literal["json", "debezium", "avro"]
+"""How the values of a topic are written; `pipeline/formats.py` says how each is read."""
+
+LARGEST_VALUE_BYTES = 8_388_608
+"""The largest limit that a source can have for its values."""
+
+History = int | Literal["all"]
+"""How many records of a key are remembered."""
+
+
+class Wiring(msgspec.Struct, frozen=True):
+    """Which topic every source reads and how every join joins: what a swap changes."""
+
+    topics: Mapping[str, str]
+    joins: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A topic, what its values look like, and the table that shows its rows."""
+
+    name: str
+    topic: str
+    table: str
+    schema: str = ""
+    """The columns as one text, each in the field of its name; empty where `columns` are given instead."""
+    columns: tuple[Column, ...] = ()
+    """The columns, without ts."""
+    format: SourceFormat = "json"
+    avro_schema_file: str = ""
+    """The schema of Avro values that have no registry's header."""
+    on_error: Literal["reject", "null"] = "reject"
+    max_value_bytes: int = 1_048_576
+    mode: SourceMode = "append"
+    key: tuple[str, ...] = ()
+    """The columns that tell the rows of a table by key apart."""
+
+    @property
+    def by_key(self) -> bool:
+        """Whether its table has one row for each key, which later records change and remove."""
+        return self.mode == "upsert" or self.format == "debezium"
+
+    def is_strict(self, column: Column) -> bool:
+        """Whether a wrong value refuses the record. A key is never made null: the row would be another one."""
+        return self.on_error == "reject" or column.name in self.key
+
+    @property
+    def has_envelope(self) -> bool:
+        """Whether values and Kafka keys may have their schema around them, as Kafka Connect writes it."""
+        return self.format == "debezium"
+
+    def __post_init__(self) -> None:
+        if self.schema:
+            object.__setattr__(self, "columns", parse_schema(self.schema))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """A table, named like the join, of two sources joined on a column of both.
+
+    The left source drives: its records have the rows, and their times. The right one enriches.
+    """
+
+    name: str
+    left: str
+    right: str
+    on: str
+    how: JoinKind
+    history: History = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """The sources and the joins, by name; the board's own name tells its topics from those of other boards."""
+
+    name: str = DEFAULT_BOARD_NAME
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    joins: Mapping[str, Join] = field(default_factory=dict)
+
+    @property
+    def wiring(self) -> Wiring:
+        """Its topics and kinds of joins."""
+        topics = {name: source.topic for name, source in self.sources.items()}
+        return Wiring(topics, {name: join.how for name, join in self.joins.items()})
+
+    def wired(self, wiring: Wiring) -> Self:
+        """The same board with another wiring."""
+        sources = {name: replace(source, topic=wiring.topics[name]) for name, source in self.sources.items()}
+        hows: dict[str, Any] = dict(wiring.joins)
+        joins = {name: replace(join, how=hows[name]) for name, join in self.joins.items()}
+        return replace(self, sources=sources, joins=joins)
+
+    def fits(self, wiring: Wiring) -> bool:
+        """Whether the wiring is one of this board, and not of one that was configured before."""
+        return wiring.topics.keys() == self.sources.keys() and wiring.joins.keys() == self.joins.keys()

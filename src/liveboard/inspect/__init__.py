@@ -1,0 +1,1 @@
+"""What a topic holds, found by looking at some of its records."""

@@ -1,0 +1,135 @@
+"""The Java libraries of ivy.xml: one directory of jars for the Spark session, one for the embedded broker."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from liveboard.contract.errors import LiveboardError
+from liveboard.install import java
+
+Configuration = Literal["spark", "broker"]
+
+
+def directory() -> Path:
+    """Where everything is that is made of ivy.xml; a new ivy.xml replaces it as a whole."""
+    return Path(sys.prefix, "share", "liveboard", "jars")
+
+
+def jars(conf: Configuration) -> list[Path]:
+    """The jars of a configuration, as `fetch` left them."""
+    if not fetched():
+        raise LiveboardError(
+            f"The Java libraries of ivy.xml are not in {directory()}, or others are: run `make setup`."
+        )
+    return sorted((directory() / conf).glob("*.jar"))
+
+
+def cache(conf: Configuration) -> Path:
+    """Where it is kept what Java learnt in a run of these jars: it makes every later start faster."""
+    return directory() / f"{conf}.aot"
+
+
+def fetched() -> bool:
+    """Whether the libraries of the present ivy.xml are in place."""
+    try:
+        return (directory() / "ivy.xml").read_bytes() == _ivy_xml().read_bytes()
+    except OSError:
+        return False
+
+
+def fetch(show: Callable[[str], None] = print) -> None:
+    """Resolves ivy.xml with the Ivy inside PySpark; the jars are replaced as a whole or not at all."""
+    target = directory()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in target.parent.glob("jars-*"):
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="jars-") as work:
+        new = Path(work, "new")
+        _resolve(new, show)
+        shutil.copyfile(_ivy_xml(), new / "ivy.xml")
+        if target.exists():
+            target.rename(Path(work, "old"))
+        new.rename(target)
+
+
+def _resolve(into: Path, show: Callable[[str], None]) -> None:
+    home = directory().parent / "ivy"
+    command: list[str | Path] = [
+        java.executable(),
+        "-XX:TieredStopAtLevel=1",
+        *java.trusting(into.parent / "trusted.p12"),
+        f"-Divy.default.ivy.user.dir={home}",
+        "-jar",
+        _ivy_jar(),
+        "-ivy",
+        _ivy_xml(),
+        "-cache",
+        home / "cache",
+        "-retrieve",
+        into / "[conf]" / "[artifact]-[revision].[ext]",
+        "-types",
+        "jar",
+        "bundle",
+    ]
+    output: list[str] = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for text in _progress(process.stdout, output):
+            show(text)
+    if process.returncode != 0 or not all(any(into.glob(f"{conf}/*.jar")) for conf in ("spark", "broker")):
+        raise LiveboardError(_failure(output))
+
+
+def _progress(lines: Iterator[str], output: list[str]) -> Iterator[str]:
+    found = 0
+    for line in lines:
+        output.append(line)
+        if match := re.match(r"\s*found \S+#(\S+);(\S+)", line):
+            found += 1
+            yield f"{found} found: {match[1]}-{match[2]}"
+        elif match := re.match(r"downloading .*/(\S+\.jar)", line):
+            yield f"fetching {match[1]}"
+
+
+def _failure(output: list[str]) -> str:
+    text = "".join(output)
+    unreachable = re.search(
+        r"Host \S+ not found|UnknownHost\w*|Connection refused|Network is unreachable|timed out"
+        r"|Server access error|SSL\w*Exception|PKIX path",
+        text,
+    )
+    missing = re.findall(r"::\s+(\S+#\S+?;\S+?): not found", text)
+    if unreachable:
+        cause = f"the Maven repository cannot be reached ({unreachable[0]})"
+        advice = "check the network (a proxy is set by JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=HOST)"
+    elif missing:
+        cause = f"the Maven repository does not have {', '.join(sorted(set(missing)))}"
+        advice = "check the versions in ivy.xml"
+    else:
+        problems = [line.strip() for line in output if re.search(r"error|exception|fail", line, re.I)]
+        cause = f"Ivy ended with: {(problems or [*output, 'nothing'])[0].strip()}"
+        advice = "see what is wrong there"
+    return f"The Java libraries could not be fetched because {cause}: {advice} and run this again."
+
+
+def _ivy_xml() -> Path:
+    """Beside the package in a wheel, at the root of a checkout."""
+    installed = Path(__file__).parents[1] / "ivy.xml"
+    return installed if installed.exists() else Path(__file__).parents[3] / "ivy.xml"
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    places = spec.submodule_search_locations if spec else None
+    found = [jar for place in places or () for jar in Path(place).glob("jars/ivy-*.jar")]
+    if not found:
+        raise LiveboardError("PySpark with its jars is not installed: run `make setup`.")
+    return found[0]

@@ -1,0 +1,156 @@
+"""Builds generations: from what has to be there before, to the moment when the tables' names can be switched."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec.structs import replace as changed
+
+from liveboard.contract.board import Wiring
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import generation_id
+from liveboard.contract.status import GenerationRecord, Phase, Progress, State
+from liveboard.contract.tables import table_columns
+from liveboard.kafka import trouble
+from liveboard.kafka.admin import total
+from liveboard.orchestrator import generations
+from liveboard.orchestrator.catching_up import CatchingUp
+from liveboard.orchestrator.repairing import Repairing
+from liveboard.orchestrator.workplace import Workplace, partitions
+from liveboard.pipeline import session
+
+_PROGRESS_S = 0.5
+_AWAIT_TOPICS_S = 0.5
+# So few records are not worth a build: the stream follows from the beginning, and is there sooner.
+_FOLLOWED_AT_ONCE = 5_000
+
+
+class Builds:
+    """Begins builds and sees them through; what fails is a LiveboardError or an error of Spark."""
+
+    def __init__(self, work: Workplace, repairing: Repairing) -> None:
+        self._work = work
+        self._repairing = repairing
+        self._catching_up: dict[str, CatchingUp] = {}
+        self._look_for_topics_at = 0.0
+        self._started = 0.0
+        self._progress_at = 0.0
+
+    @property
+    def waits_for_topics(self) -> bool:
+        """Whether it is too early to look again for topics that were missing."""
+        return time.monotonic() < self._look_for_topics_at
+
+    def begin(self, goal: Wiring) -> None:
+        """Begins to build the wiring, or says what has to be there first."""
+        work = self._work
+        missing = set(goal.topics.values()) - work.admin.partitions().keys()
+        if work.settings.kafka.embedded and goal == work.board.wiring:
+            work.admin.create(missing)
+        elif not work.status.request and (awaited := self._awaited(goal, missing)):
+            self._look_for_topics_at = time.monotonic() + _AWAIT_TOPICS_S
+            return self.say_waiting(awaited)
+        there = work.admin.require(goal.topics.values())
+        self._check_slots(goal, there)
+        name = generation_id(work.status.newest + 1)
+        record = GenerationRecord(
+            state=State.BUILDING,
+            wiring=goal,
+            tables=table_columns(work.board.wired(goal)),
+            starting_offsets=work.admin.offsets(there, work.settings.kafka.start_from),
+            fingerprint=work.fingerprint,
+        )
+        # On record before anything of it exists, so that whatever a crash leaves is known.
+        work.usable.add(name)
+        work.keep(generations.begun(work.status, name, record))
+        return self.start(name)
+
+    def start(self, name: str) -> None:
+        """Starts the build of a generation that is on record."""
+        work = self._work
+        record = work.status.generations[name]
+        generation = work.running[name]
+        generation.prepare()
+        work.admin.create_generation(work.names, name, record.tables)
+        end = work.admin.offsets(partitions(record), "latest")
+        rows = total(end) - total(record.starting_offsets)
+        self._started = time.monotonic()
+        self._show_progress(name, Progress(0, rows, 0.0))
+        must_be_complete = rows > 0 and work.status.live is not None
+        # Of a table by key nobody can tell, without reading the records as Spark does, which of them have a row.
+        has_by_key = any(source.by_key for source in work.board.sources.values())
+        if rows > _FOLLOWED_AT_ONCE or (must_be_complete and has_by_key):
+            return generation.build()
+        generation.forget()
+        if must_be_complete:
+            self._catching_up[name] = CatchingUp(work.plan(name), end, work.kafka.client_config, work.admin)
+        return None
+
+    def is_complete(self, name: str) -> bool:
+        """Whether the names can be switched to the generation; what comes next of its build is done here."""
+        work = self._work
+        record, generation = work.status.generations[name], work.running[name]
+        if work.running.is_held_up(name):
+            if waiting := self._catching_up.get(name):
+                waiting.be_patient()
+            self.say_waiting(work.schemas.problem)
+            return False
+        if name in work.running.following:
+            if problem := work.running.problem(name):
+                raise LiveboardError(problem)
+            return work.running.is_seen(name) and self._has_caught_up(name)
+        if generation.is_built():
+            work.running.follow(name)
+        elif generation.is_written() and not work.status.live and not record.complete_at:
+            # Readers may show the tables already: there is nothing else to show.
+            self._keep(name, changed(record, complete_at=work.ends(name)))
+        elif record.progress and time.monotonic() - self._progress_at > _PROGRESS_S:
+            rows = max(record.progress.rows, int(generation.part_built() * record.progress.total))
+            self._show_progress(name, Progress(rows, record.progress.total, rows / (time.monotonic() - self._started)))
+        return False
+
+    def drop(self, name: str) -> None:
+        """Ends the connections for the generation."""
+        if name in self._catching_up:
+            self._catching_up.pop(name).close()
+
+    def say_waiting(self, message: str) -> None:
+        """Says what a build waits for, once; while something is live, that is what the board is."""
+        status = self._work.status
+        if message and message != status.message:
+            self._work.log(message)
+            phase = Phase.LIVE if status.live else Phase.WAITING
+            self._work.keep(changed(status, phase=phase, message=message))
+
+    def _has_caught_up(self, name: str) -> bool:
+        """Whether the tables are complete; where there was nothing to see before, they are shown as they fill."""
+        waiting = self._catching_up.get(name)
+        return waiting is None or (waiting.is_done() and not self._repairing.is_pending(name))
+
+    def _awaited(self, goal: Wiring, missing: set[str]) -> str:
+        if refused := self._work.admin.unreadable(goal.topics.values()):
+            return trouble.permission(refused)
+        return f"waiting for the topics {', '.join(sorted(missing))}, which do not exist yet" if missing else ""
+
+    def _check_slots(self, goal: Wiring, there: dict[str, int]) -> None:
+        """Refuses what Spark has no task slots for, beside the generations that are there."""
+        work = self._work
+        records = [work.status.generations[name] for name in work.running.names]
+        wirings = [(goal, there), *((record.wiring, partitions(record)) for record in records)]
+        shuffles = session.shuffle_partitions(work.settings.spark)
+        boards = [(work.board.wired(wiring), counts) for wiring, counts in wirings]
+        session.check_slots(work.spark, sum(session.slots_needed(board, at, shuffles) for board, at in boards))
+
+    def _show_progress(self, name: str, progress: Progress) -> None:
+        self._progress_at = time.monotonic()
+        left = progress.seconds_left
+        text = f"building {name}: {progress.percent:.0f} % of {progress.total:,} records"
+        if not progress.total:
+            text = f"starting {name}: its topics have no records yet"
+        text += f", {progress.rate:,.0f} a second, {left:.0f} s left" if left is not None else ""
+        record = changed(self._work.status.generations[name], progress=progress)
+        self._keep(name, record, phase=Phase.BUILDING, message=text)
+
+    def _keep(self, name: str, record: GenerationRecord, **changes: object) -> None:
+        status = self._work.status
+        self._work.keep(changed(status, generations={**status.generations, name: record}, **changes))

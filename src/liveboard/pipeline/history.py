@@ -1,0 +1,221 @@
+"""The batch job over the topics' history: builds all tables, or repairs the rows that a memory could not answer.
+
+A build is a repair for which every record asks and none is remembered.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import reduce
+
+from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from liveboard.contract.board import Join
+from liveboard.kafka.admin import Offsets
+from liveboard.pipeline.follow import target
+from liveboard.pipeline.joins import SIDES, MatchingKind, PairingKind, SideName, any_asked, newest_position
+from liveboard.pipeline.memory import Memory, memories
+from liveboard.pipeline.plan import Plan
+from liveboard.pipeline.route import entries, own_row
+
+# What a repair writes has this header, so that it can be told from what the stream writes.
+REPAIR_HEADER = "repair"
+_ANY_ASKED = "any_asked"
+
+
+def build(spark: SparkSession, plan: Plan, end: Offsets) -> None:
+    """Writes every row of every table, as of these end offsets, to the changelogs."""
+    _write(flagged(_entries(spark, plan, end)), plan, own_rows=True)
+
+
+def repair(spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int]) -> None:
+    """Writes the joined rows that the records between these offsets of the repairs topic asked for."""
+    start, stop = ({plan.repairs: {"0": offset}} for offset in asking)
+    asks = spark.read.format("kafka").options(**plan.between(start, stop)).load()
+    found = asked_for(_entries(spark, plan, end), asks.select("key", "value"), plan)
+    _write(found, plan, own_rows=False, header=REPAIR_HEADER)
+
+
+def asked_for(found: DataFrame, asks: DataFrame, plan: Plan) -> DataFrame:
+    """The entries of the keys that are asked for by these records of the repairs topic, flagged."""
+    who = F.split(F.col("key").cast("string"), "[ -]")
+    asks = asks.select(
+        who[0].cast("int").alias("memory"),
+        who[1].alias("side"),
+        who[2].cast("int").alias("partition"),
+        who[3].cast("long").alias("offset"),
+        F.col("value").cast("string").alias("key"),
+    ).distinct()
+    keys = F.broadcast(asks.select("memory", "key").distinct())
+    of_keys = found.where(F.col("place").isNull()).join(keys, ["memory", "key"], "left_semi")
+    askers = asks.select("memory", "side", F.struct("partition", "offset").alias("who"), F.lit(True).alias("asked"))
+    at = F.struct("record.partition", "record.offset")
+    marked = of_keys.withColumn("who", at).join(F.broadcast(askers), ["memory", "side", "who"], "left")
+    return flagged(marked, asked=F.col("asked").isNotNull(), remembered=_remembered(plan))
+
+
+def _entries(spark: SparkSession, plan: Plan, end: Offsets) -> DataFrame:
+    records = spark.read.format("kafka").options(**plan.between(plan.starting_offsets, end)).load()
+    return apart(entries(records, plan.board, plan.schemas))
+
+
+def apart(found: DataFrame) -> DataFrame:
+    """Entries of which each that nobody remembers has a place of its own: together they would be the longest key."""
+    alone = F.concat(F.col("place"), F.lit("-"), F.col("record.offset").cast("string"))
+    return found.withColumn("place", alone)
+
+
+def flagged(found: DataFrame, asked: Expr | None = None, remembered: Expr | None = None) -> DataFrame:
+    """Entries whose records say whether they asked (or else all did) and are still remembered (or else none is).
+
+    `known` says whether the stream knows the newest ones, which it never forgets.
+    """
+    known = F.lit(remembered is not None)
+    asked = F.lit(True) if asked is None else asked
+    remembered = F.lit(False) if remembered is None else remembered
+    flags = found.withColumns({"asked": asked, "remembered": remembered})
+    parts = [F.col("record")[name].alias(name) for name in ("ts", "partition", "offset", "body")]
+    record = F.struct(*parts, "asked", "remembered", known.alias("known"))
+    return flags.select("memory", "key", "place", "side", "origin", "cut", record.alias("record"))
+
+
+def _remembered(plan: Plan) -> Expr:
+    """Whether the record is among the newest of its key, whose rows the stream writes itself."""
+    newest_first = [F.col("record")[name].desc() for name in ("ts", "partition", "offset")]
+    rank = F.row_number().over(Window.partitionBy("memory", "key", "side").orderBy(*newest_first))
+    depths = [
+        F.when((F.col("memory") == memory.id) & (F.col("side") == side), rank <= depth)
+        for memory in memories(plan.board)
+        if memory.history != "all"
+        for side in SIDES
+        if (depth := memory.depth(side)) is not None
+    ]
+    return F.coalesce(*depths, F.lit(True))
+
+
+def rows(found: DataFrame, plan: Plan, *, own_rows: bool) -> DataFrame:
+    """The changelog records of all joins and, if wanted, of the records' own rows."""
+    parts = [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan)]
+    if own_rows or _matching(plan):
+        parts.append(_own_and_matched_rows(found, plan, own_rows))
+    return reduce(DataFrame.union, parts)
+
+
+def _write(found: DataFrame, plan: Plan, *, own_rows: bool, header: str = "") -> None:
+    if _pairing(plan):
+        # Every pairing reads both of its sides from it, and records are parsed once.
+        found.persist()
+    changes = rows(found, plan, own_rows=own_rows)
+    if header:
+        headers = F.array(F.struct(F.lit(header).alias("key"), F.lit(b"").alias("value")))
+        changes = changes.withColumn("headers", headers)
+    try:
+        changes.write.format("kafka").options(**plan.writing(in_bulk=True)).save()
+    finally:
+        found.unpersist()
+
+
+def _joins(plan: Plan) -> list[tuple[Memory, Join]]:
+    return [(memory, join) for memory in memories(plan.board) for join in memory.joins]
+
+
+def _matching(plan: Plan) -> list[tuple[Memory, Join, MatchingKind]]:
+    """The joins that find one match for a record."""
+    return [(m, join, kind) for m, join in _joins(plan) if isinstance(kind := m.kind(join), MatchingKind)]
+
+
+def _pairing(plan: Plan) -> list[tuple[Memory, Join, PairingKind]]:
+    """The joins that pair a left record with every right one."""
+    return [(m, join, kind) for m, join in _joins(plan) if isinstance(kind := m.kind(join), PairingKind)]
+
+
+def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool) -> DataFrame:
+    """One pass over the sorted records of every key."""
+    joined = _matching(plan)
+    columns = {_match_column(memory, join, kind): _match(memory, join, kind) for memory, join, kind in joined}
+    by_key = [side for side in SIDES if any(memory.is_by_key(side) for memory in memories(plan.board))]
+    columns |= {_counting(side): newest_position(side) for side in by_key}
+    if by_key:
+        columns[_ANY_ASKED] = any_asked()
+    with_matches = found.repartition(_parts(), "key", "place", "memory").withColumns(columns)
+    changes = [_matched_row(plan, memory, join, kind) for memory, join, kind in joined]
+    if own_rows:
+        counts = F.coalesce(*[F.when(F.col("side") == side, _counts(side)) for side in by_key], F.lit(False))
+        changes.append(own_row(plan, F.col("key"), F.col("record"), F.col("cut"), F.col("origin"), counts))
+    exploded = with_matches.select(F.explode(F.array(*changes)).alias("change"))
+    return exploded.where(F.col("change").isNotNull()).select("change.*")
+
+
+def _counting(side: SideName) -> str:
+    return f"{side}_by_key"
+
+
+def _counts(side: SideName) -> Expr:
+    """Whether the record is the one of its side that counts, in a table by key."""
+    return F.struct("record.partition", "record.offset") == F.col(_counting(side))
+
+
+def _sides(memory: Memory, join: Join, kind: MatchingKind) -> tuple[SideName, SideName]:
+    """What the memory calls the driving side and the other one."""
+    left, right = memory.side(join.left), memory.side(join.right)
+    return (left, right) if kind.drives == "left" else (right, left)
+
+
+def _match(memory: Memory, join: Join, kind: MatchingKind) -> Expr:
+    _, other = _sides(memory, join, kind)
+    return kind.match(other, memory.is_by_key(other))
+
+
+def _match_column(memory: Memory, join: Join, kind: MatchingKind) -> str:
+    _, other = _sides(memory, join, kind)
+    return f"{join.how}_{other}" + ("_by_key" if memory.is_by_key(other) else "")
+
+
+def _matched_row(plan: Plan, memory: Memory, join: Join, kind: MatchingKind) -> Expr:
+    """The row of a driving record of the join; null for any other record."""
+    record, match = F.col("record"), F.col(_match_column(memory, join, kind))
+    driving, _ = _sides(memory, join, kind)
+    mine = (F.col("memory") == memory.id) & (F.col("side") == driving)
+    if memory.is_by_key(driving):
+        mine &= _counts(driving)
+    row = kind.row(target(plan, memory, join), F.col("key"), record, match)
+    return F.when(mine & _matched_wanted(memory, join, kind), row)
+
+
+def _matched_wanted(memory: Memory, join: Join, kind: MatchingKind) -> Expr:
+    """Whether the row is for the build or the repair to write."""
+    record, match = F.col("record"), F.col(_match_column(memory, join, kind))
+    driving, other = _sides(memory, join, kind)
+    if kind.matches_in_time and memory.is_by_key(driving):
+        # One row for all records of the key: when it is repaired again, the one that asked may no longer be in it.
+        return F.col(_ANY_ASKED)
+    driving_flag = "known" if memory.is_by_key(driving) else "remembered"
+    match_flag = "known" if memory.is_by_key(other) and not kind.matches_in_time else "remembered"
+    absent = F.lit(False) if kind.matches_in_time else record["known"]
+    return _wanted(record, match, record[driving_flag], F.coalesce(match[match_flag], absent))
+
+
+def _paired_rows(found: DataFrame, plan: Plan, memory: Memory, join: Join, kind: PairingKind) -> DataFrame:
+    """A row for every left record with every right one."""
+    remembered = found.where((F.col("memory") == memory.id) & F.col("place").isNull())
+    left, right = (
+        remembered.where(F.col("side") == memory.side(source)).repartition(_parts(), "key")
+        for source in (join.left, join.right)
+    )
+    pair = target(plan, memory, join).pair(F.col("key"), F.col("left"), F.col("right"))
+    one, other = F.col("left"), F.col("right")
+    wanted = kind.pairs(left, right).where(_wanted(one, other, one["remembered"], other["remembered"]))
+    return wanted.select(pair.alias("change")).select("change.*")
+
+
+def _wanted(record: Expr, match: Expr, record_known: Expr, match_known: Expr) -> Expr:
+    """Whether one of the two has asked and one is no longer remembered; the stream writes all other rows itself."""
+    asked = record["asked"] | F.coalesce(match["asked"], F.lit(False))
+    return asked & ~(record_known & match_known)
+
+
+def _parts() -> int:
+    """Several for every core, so that keys of different length even out."""
+    return 4 * (os.cpu_count() or 1)

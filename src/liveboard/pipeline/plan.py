@@ -1,0 +1,86 @@
+"""What a generation reads and writes: its topics, its changelogs, and how both Kafka clients of Spark are set up."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from liveboard.contract.board import Board
+from liveboard.contract.names import Names
+from liveboard.kafka.admin import MAX_CHANGELOG_BYTES, Offsets
+from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.kafka_columns import need_headers
+
+# Spark's word for it: a topic may have got more partitions.
+_EARLIEST = -2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One wiring of the board, from where its topics are read, and where its tables go."""
+
+    names: Names
+    generation: str
+    board: Board
+    starting_offsets: Offsets
+    kafka_options: Mapping[str, str]
+    schemas: Mapping[str, AvroSchemas] = field(default_factory=dict)
+    """Those of sources in Avro, by name."""
+
+    def changelog(self, table: str) -> str:
+        """The changelog topic of one of the generation's tables."""
+        return self.names.changelog(self.generation, table)
+
+    @property
+    def repairs(self) -> str:
+        """The topic of the keys that wait for a repair."""
+        return self.names.repairs(self.generation)
+
+    def following(self) -> dict[str, str]:
+        """Options of a stream that reads the sources for ever."""
+        return {
+            **self._source_options(),
+            "subscribe": ",".join(sorted(self.starting_offsets)),
+            "startingOffsets": json.dumps(self.starting_offsets),
+        }
+
+    def remembering(self) -> dict[str, str]:
+        """Options of a stream that reads what the sources hold now."""
+        return {**self.following(), **_in_bulk()}
+
+    def between(self, start: Offsets, end: Offsets) -> dict[str, str]:
+        """Options of a batch job that reads these topics from `start`, where it is known, up to `end`."""
+        begin = {topic: {p: start[topic].get(p, _EARLIEST) for p in partitions} for topic, partitions in end.items()}
+        return {
+            **self._source_options(),
+            **_in_bulk(),
+            "subscribe": ",".join(sorted(end)),
+            "startingOffsets": json.dumps(begin),
+            "endingOffsets": json.dumps(end),
+        }
+
+    def writing(self, *, in_bulk: bool) -> dict[str, str]:
+        """Options of whatever writes changelogs."""
+        batching = {"linger.ms": "20", "batch.size": "262144"} if in_bulk else {"linger.ms": "0"}
+        limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
+        return {f"kafka.{key}": value for key, value in {**self.kafka_options, **batching, **limits}.items()}
+
+    def _source_options(self) -> dict[str, str]:
+        # Retention may pass a checkpoint by while the pipeline is down: the rest still has to be read.
+        return {
+            **{f"kafka.{key}": value for key, value in self.kafka_options.items()},
+            "failOnDataLoss": "false",
+            **({"includeHeaders": "true"} if need_headers(self.board.sources.values()) else {}),
+        }
+
+
+def _in_bulk() -> dict[str, str]:
+    return {
+        # Splits long partitions, so that one topic with one partition still keeps every core busy. Not into more:
+        # all the pieces are read at once, and their tasks would take the cores' caches from each other.
+        "minPartitions": str(2 * (os.cpu_count() or 1)),
+        # Spark asks for the topic's ends on a connection on which the consumer already waits for what comes next.
+        "kafka.fetch.max.wait.ms": "10",
+    }

@@ -1,0 +1,183 @@
+"""Every record to the memories that it belongs to, with what its own row needs.
+
+An entry is struct(memory, key, place, side, origin, cut, record):
+
+- `memory`, `key`, `side`: where it is remembered. `key` is the JSON text of the join key, `side` is left or right.
+- `place`: null, or the topic and partition of a record that is not remembered, because it has no key or no join. It
+  stands in for the key there, so that such records neither match each other nor pile up.
+- `origin`: whose row it is, an index into `origins`; null where another entry of the record tells it.
+- `record`: struct(ts, partition, offset, body), as joins take it; `cut` is where the key belongs in its body, or null
+  where the key is in it. A record that removes the row of its key has no body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from liveboard.contract.board import Board, Source
+from liveboard.contract.names import REJECTS_TABLE
+from liveboard.contract.schema import REJECT_COLUMNS, Column
+from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.encode import base64_text, json_members, json_value
+from liveboard.pipeline.joins import SIDES, SideName
+from liveboard.pipeline.memory import Memory, memories
+from liveboard.pipeline.parse import NO_SCHEMAS, REMOVED, parse, row_column
+from liveboard.pipeline.plan import Plan
+from liveboard.pipeline.rows import change, key_of_row, position
+
+# Enough to see what a refused record was; the record itself stays in its topic.
+REJECTED_VALUE_CHARACTERS = 65_536
+_NO_MEMORY = -1
+_NULL = "null"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The table of a record's own row, and what the row's key is made of."""
+
+    name: str
+    prefix: str = ""
+    by_key: bool = False
+
+
+def origins(board: Board) -> list[Origin]:
+    """Each source's table, then the rejects of each source."""
+    sources = board.sources.values()
+    return [
+        *[Origin(source.table, by_key=source.by_key) for source in sources],
+        *[Origin(REJECTS_TABLE, f"{source.topic}-") for source in sources],
+    ]
+
+
+def entries(records: DataFrame, board: Board, schemas: Mapping[str, AvroSchemas] = NO_SCHEMAS) -> DataFrame:
+    """Kafka records as entries; one that is in several memories has one for each."""
+    sources = list(board.sources.values())
+    parsed = parse(records, sources, schemas)
+    # In a projection of their own, so that each text is made once, however often it is used.
+    texts = parsed.select(
+        "topic",
+        "partition",
+        "offset",
+        "ts",
+        *[_texts(s).alias(s.name) for s in sources],
+        _reject_body(sources).alias("reject"),
+        *([REMOVED] if any(source.by_key for source in sources) else []),
+    )
+    found = [_entries_of(source, index, memories(board)) for index, source in enumerate(sources)]
+    rejected = [
+        F.when((F.col("topic") == source.topic) & F.col("reject").isNotNull(), F.array(_alone(index, F.col("reject"))))
+        for index, source in enumerate(sources, len(sources))
+    ]
+    return texts.select(F.explode(F.coalesce(*found, *rejected)).alias("entry")).select("entry.*")
+
+
+def own_row(plan: Plan, key: Expr, record: Expr, cut: Expr, origin: Expr, counts: Expr) -> Expr:
+    """The changelog record of an entry's own row; null where another entry tells it.
+
+    In a table by key only the record that `counts` has one.
+    """
+    body = record["body"]
+    members = F.concat(F.left(body, cut), F.coalesce(F.concat(F.lit(","), key), F.lit("")), F.substr(body, cut + 1))
+    if any(not memory.joins for memory in memories(plan.board)):
+        members = F.when(cut.isNull(), body).otherwise(members)
+    value = F.concat(F.lit("["), F.substr(members, F.lit(2)), F.lit(',"'), record["ts"], F.lit('"]'))
+    rows = []
+    for index, table in enumerate(origins(plan.board)):
+        row_key = key_of_row(key) if table.by_key else F.concat(F.lit(table.prefix), position(record))
+        mine = (origin == index) & counts if table.by_key else origin == index
+        rows.append(F.when(mine, change(plan.changelog(table.name), row_key, value)))
+    return F.coalesce(*rows)
+
+
+def _texts(source: Source) -> Expr:
+    """The JSON text of every column of the source's row; null where there is no such row."""
+    row = F.col(row_column(source))
+    texts = [json_value(row[column.name], column).alias(column.name) for column in source.columns]
+    return F.when(row.isNotNull(), F.struct(*texts))
+
+
+def _reject_body(sources: Sequence[Source]) -> Expr:
+    """What the rejects show of a refused record; null for others."""
+    text = F.call_function("make_valid_utf8", F.col("value").cast("string"))
+    shown = F.substring(text, 1, REJECTED_VALUE_CHARACTERS)
+    if binary := [source.topic for source in sources if source.format == "avro"]:
+        # Whole groups of three bytes, so that what is shown can be decoded.
+        bytes_ = base64_text(F.substring("value", 1, REJECTED_VALUE_CHARACTERS // 4 * 3))
+        shown = F.when(F.col("topic").isin(binary), bytes_).otherwise(shown)
+    row = F.struct("topic", "partition", "offset", "reason", shown.alias("value"))
+    return F.when(F.col("reason").isNotNull(), json_members(row, REJECT_COLUMNS[:-1]))
+
+
+def _entries_of(source: Source, origin: int, board_memories: Sequence[Memory]) -> Expr:
+    """All entries of a record of the source; null for other records."""
+    used = [(m, side) for m in board_memories for side in SIDES if m.source(side) == source]
+    if used:
+        first, *more = used
+        found = F.concat(_remembered(*first, source, origin), *[_remembered(*other, source, None) for other in more])
+    else:
+        found = F.array(_alone(origin, _body(source, source.columns)))
+    return F.when(F.col(source.name).isNotNull(), found)
+
+
+def _remembered(memory: Memory, side: SideName, source: Source, origin: int | None) -> Expr:
+    """The record's entry in a memory, if there is a use for it."""
+    names = [column.name for column in source.columns]
+    key = _joined([F.col(source.name)[name] for name in memory.on])
+    if memory.joins:
+        place = names.index(memory.on[0])
+        cut = F.length(_body(source, source.columns[:place])) if place else F.lit(0)
+        body = _body(source, memory.other_columns(side))
+    else:
+        cut, body = F.lit(None).cast("int"), _body(source, source.columns)
+    has_key = key != _NULL
+    entry = _entry(
+        memory=F.lit(memory.id),
+        key=key,
+        place=F.lit(None).cast("string") if source.by_key else F.when(~has_key, _place()),
+        side=F.lit(side),
+        origin=F.lit(origin).cast("int"),
+        cut=cut,
+        body=F.when(~F.col(REMOVED), body) if source.by_key else body,
+    )
+    if origin is not None or source.by_key or memory.keeps_null_keys(side):
+        return F.array(entry)
+    # An empty slice instead of a filter: Spark generates no code for a projection with a lambda in it.
+    return F.when(has_key, F.array(entry)).otherwise(F.slice(F.array(entry), 1, 0))
+
+
+def _alone(origin: int, body: Expr) -> Expr:
+    """The entry of a record that takes part in no join."""
+    return _entry(
+        memory=F.lit(_NO_MEMORY),
+        key=F.lit(None).cast("string"),
+        place=_place(),
+        side=F.lit(None).cast("string"),
+        origin=F.lit(origin),
+        cut=F.lit(0),
+        body=body,
+    )
+
+
+def _entry(*, memory: Expr, key: Expr, place: Expr, side: Expr, origin: Expr, cut: Expr, body: Expr) -> Expr:
+    record = F.struct("ts", "partition", "offset", body.alias("body"))
+    parts = {"memory": memory, "key": key, "place": place, "side": side, "origin": origin, "cut": cut, "record": record}
+    return F.struct(*[part.alias(name) for name, part in parts.items()])
+
+
+def _place() -> Expr:
+    return F.concat(F.col("topic"), F.lit("-"), F.col("partition").cast("string"))
+
+
+def _body(source: Source, columns: Sequence[Column]) -> Expr:
+    parts = [part for column in columns for part in (F.lit(","), F.col(source.name)[column.name])]
+    return F.concat(*parts) if parts else F.lit("")
+
+
+def _joined(texts: Sequence[Expr]) -> Expr:
+    first, *more = texts
+    return F.concat(first, *[part for text in more for part in (F.lit(","), text)]) if more else first

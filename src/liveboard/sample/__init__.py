@@ -1,0 +1,1 @@
+"""Believable data, to try a board with."""

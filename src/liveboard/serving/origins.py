@@ -1,0 +1,66 @@
+"""Where the tables of a generation come from: which sources each is made of, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from liveboard.contract.board import SourceFormat
+from liveboard.contract.schema import TS, Column
+from liveboard.contract.status import GenerationRecord
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a table is made of: one source, or the left and the right one of a join."""
+
+    sources: tuple[str, ...]
+    how: str = ""
+    """The kind of the join; empty for the table of a source."""
+    on: str = ""
+
+
+class Origins:
+    """Of one generation, by what is on record about it; empty where the record does not tell."""
+
+    def __init__(self, record: GenerationRecord | None) -> None:
+        self._record = record
+        described: Mapping[str, Any] = record.fingerprint if record else {}
+        self.tables: dict[str, str] = {name: source["table"] for name, source in described.get("sources", {}).items()}
+        """The table of each source."""
+        self._sources: Mapping[str, Any] = described.get("sources", {})
+        self._joins: Mapping[str, Any] = described.get("joins", {})
+
+    def topic(self, source: str) -> str | None:
+        """The topic that a source reads."""
+        return self._record.wiring.topics.get(source) if self._record else None
+
+    def source_of_topic(self, topic: str) -> str | None:
+        """The source that reads a topic."""
+        topics = self._record.wiring.topics if self._record else {}
+        return next((source for source, read in topics.items() if read == topic), None)
+
+    def columns(self, source: str) -> tuple[Column, ...]:
+        """What a source's records are expected to have."""
+        if described := self._sources.get(source, {}).get("columns"):
+            return tuple(msgspec.convert(column, Column) for column in described)
+        table = self._record.tables.get(self.tables.get(source, ""), ()) if self._record else ()
+        return tuple(column for column in table if column != TS)
+
+    def format(self, source: str) -> SourceFormat:
+        """How the values of a source are written."""
+        found: SourceFormat = self._sources.get(source, {}).get("format", "json")
+        return found
+
+    def of(self, table: str) -> Origin | None:
+        """What a table is made of; None for the rejects, and where nothing tells."""
+        for source, own in self.tables.items():
+            if own == table:
+                return Origin((source,))
+        join = self._joins.get(table)
+        if join is None or self._record is None:
+            return None
+        return Origin((join["left"], join["right"]), self._record.wiring.joins.get(table, ""), join["on"])

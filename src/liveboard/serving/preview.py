@@ -1,0 +1,175 @@
+"""What a swap would bring: whether the last records of a topic look like those of a source."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+import orjson
+
+from liveboard.contract.board import SourceFormat
+from liveboard.contract.frames import Code, FrameError
+from liveboard.contract.names import Names, is_topic_name
+from liveboard.contract.paths import Path
+from liveboard.contract.schema import Column
+from liveboard.serving import records
+from liveboard.serving.auth import Grant
+from liveboard.serving.catalogue import Catalogue
+from liveboard.serving.origins import Origins
+from liveboard.serving.records import Lookups
+
+_SAMPLED = 200
+_REASONS = 3
+_BITS = {"int": 31, "bigint": 63}
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What was found in some of a topic's records."""
+
+    source: str
+    topic: str
+    records: int
+    """In the whole topic, by its offsets."""
+    sampled: int
+    fitting: int
+    """How many of the sampled ones would become rows."""
+    reasons: tuple[str, ...]
+    """Why the others would be rejected, the most frequent reason first."""
+    columns: tuple[str, ...]
+    empty: tuple[str, ...]
+    """Columns that have no value in any of the fitting ones."""
+
+
+class Previews:
+    """Samples topics when somebody wants to know; belongs to the event loop, and reads Kafka beside it."""
+
+    def __init__(self, catalogue: Catalogue, lookups: Lookups, client_config: Mapping[str, str], names: Names) -> None:
+        self._catalogue = catalogue
+        self._lookups = lookups
+        self._client_config = client_config
+        self._names = names
+
+    async def look(self, grant: Grant, source: str, topic: str) -> Preview:
+        """Samples the topic's last records; a LiveboardError if it cannot be read."""
+        status = self._catalogue.status
+        origins = Origins(status.generations.get(status.live or "") if status else None)
+        if source not in origins.tables:
+            known = ", ".join(origins.tables) or "none is known yet"
+            raise FrameError(Code.BAD_FRAME, f'source: expected one of the board ({known}), found "{source[:100]}"')
+        if not is_topic_name(topic) or self._names.owns(topic):
+            raise FrameError(Code.BAD_FRAME, f'topic: expected one that a source may read, found "{topic[:100]}"')
+        count, messages = await self._lookups.run(
+            grant.name, partial(records.last, self._client_config, topic, _SAMPLED)
+        )
+        values = [value for message in messages if (value := message.value()) is not None]
+        return judged(source, topic, count, values, origins.columns(source), origins.format(source))
+
+
+def judged(
+    source: str,
+    topic: str,
+    count: int,
+    values: Sequence[bytes],
+    columns: Sequence[Column],
+    format: SourceFormat = "json",
+) -> Preview:
+    """What there is to say of these records, by the pipeline's rules as far as one record shows them.
+
+    Avro is left to the pipeline, which knows the schemas: all of it is taken to fit.
+    """
+    if format == "avro":
+        names = tuple(column.name for column in columns)
+        sampled = len(values)
+        return Preview(source, topic, count, sampled, sampled, reasons=(), columns=names, empty=())
+    reasons: Counter[str] = Counter()
+    filled: set[str] = set()
+    fitting = 0
+    for value in values:
+        document = _document(value, format)
+        reason = _unfit(document, columns)
+        if reason:
+            reasons[reason] += 1
+            continue
+        fitting += 1
+        filled |= {column.name for column in columns if column.origin or _at(document, column.steps) is not None}
+    names = tuple(column.name for column in columns)
+    return Preview(
+        source=source,
+        topic=topic,
+        records=count,
+        sampled=len(values),
+        fitting=fitting,
+        reasons=tuple(reason for reason, _ in reasons.most_common(_REASONS)),
+        columns=names,
+        empty=tuple(name for name in names if name not in filled) if fitting else (),
+    )
+
+
+def _document(value: bytes, format: SourceFormat) -> Any:
+    """The object in which columns are looked for; of a change as Debezium writes it, the row that is meant."""
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    if format == "debezium" and isinstance(document, dict):
+        change = document.get("payload", document)
+        document = (change.get("after") or change.get("before")) if isinstance(change, dict) else None
+    return document
+
+
+def _at(document: Any, path: Path) -> Any:
+    """What is there, None where nothing is."""
+    for step in path:
+        if isinstance(step, int):
+            document = document[step] if isinstance(document, list) and step < len(document) else None
+        else:
+            document = document.get(step) if isinstance(document, dict) else None
+    return document
+
+
+def _unfit(document: Any, columns: Sequence[Column]) -> str:
+    if not isinstance(document, dict):
+        return "expected a JSON object, found something else"
+    for column in columns:
+        if column.origin or column.unit:
+            continue
+        found, fits = _at(document, column.steps), _FITS.get(column.kind.name)
+        if found is not None and fits is not None and not fits(found):
+            return f"{column.place}: expected {column.type}, found {_KINDS.get(type(found), 'something else')}"
+    return ""
+
+
+def _whole(bits: int) -> Callable[[Any], bool]:
+    return lambda found: isinstance(found, int) and not isinstance(found, bool) and -(2**bits) <= found < 2**bits
+
+
+def _number(found: Any) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+
+
+def _moment(read: Callable[[str], object]) -> Callable[[Any], bool]:
+    def fits(found: Any) -> bool:
+        try:
+            return isinstance(found, str) and bool(read(found))
+        except ValueError:
+            return False
+
+    return fits
+
+
+_KINDS = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
+# A type that is not here is taken to fit: it is the pipeline that judges.
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "string": lambda found: isinstance(found, str),
+    "boolean": lambda found: isinstance(found, bool),
+    "int": _whole(_BITS["int"]),
+    "bigint": _whole(_BITS["bigint"]),
+    "double": _number,
+    "date": _moment(date.fromisoformat),
+    "timestamp": _moment(datetime.fromisoformat),
+}

@@ -1,0 +1,87 @@
+"""What has been read of the status topic."""
+
+from __future__ import annotations
+
+import logging
+
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.status import (
+    BEAT_S,
+    STALE_AFTER_S,
+    BoardStatus,
+    Phase,
+    cut_off,
+    decode_status,
+    gone_stale,
+)
+
+# The document comes more often than this: whoever hears nothing for longer may be cut off.
+DOUBT_AFTER_S = BEAT_S + 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class StatusTopic:
+    """The newest status of the board, and what is shown of it once nobody keeps it any more."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.end: int | None = None
+        """Where the topic ended when it was first asked; None until it is."""
+        self._unread: bytes | None = None
+        self._kept_ms = 0
+        self._heard_s = 0.0
+        self._newest: BoardStatus | None = None
+        self._shown: BoardStatus | None = None
+
+    def take(self, value: bytes | None, offset: int, kept_ms: int, now_s: float = 0.0) -> None:
+        """A record of the topic, when Kafka got it, and when it came here."""
+        self._unread, self.position, self._kept_ms, self._heard_s = value, offset + 1, kept_ms, now_s
+
+    def news(self) -> BoardStatus | None:
+        """The newest status, once the topic is read to its end; None when there is none since the last time."""
+        if self._unread is None or self.end is None or self.position < self.end:
+            return None
+        value, self._unread = self._unread, None
+        try:
+            status = decode_status(value)
+        except LiveboardError as error:
+            _log.error("status that cannot be read", extra={"reason": str(error)})
+            return None
+        if not status.follows(self._newest):
+            return None
+        self._newest = self._shown = status
+        return self._newest
+
+    def is_silent(self, now_s: float) -> bool:
+        """Whether there is a status that nobody has kept for a while; the time is in seconds since 1970."""
+        return self._newest is not None and now_s - self._kept_ms / 1000 > STALE_AFTER_S
+
+    def is_doubtful(self, now_s: float) -> bool:
+        """Whether so little is heard that Kafka itself may be away."""
+        return self.end is None or now_s - self._heard_s > DOUBT_AFTER_S
+
+    def away(self, since_s: float, why: str) -> BoardStatus | None:
+        """What to show while Kafka does not answer; None when this is shown already."""
+        away = cut_off(self._newest, int(since_s * 1000), why)
+        if self._shown is not None and self._shown.phase is Phase.AWAY:
+            return None
+        self._shown = away
+        return away
+
+    def back(self) -> BoardStatus | None:
+        """What to show when Kafka answers again and no newer status has come: the last one, or that there is none."""
+        if self._shown is None or self._shown.phase is not Phase.AWAY:
+            return None
+        self._shown = self._newest or BoardStatus(sources=(), message="waiting for the pipeline to start")
+        return self._shown
+
+    def stale(self, now_s: float, why: str) -> BoardStatus | None:
+        """What to show in place of a status that nobody keeps; None when it is kept, or this is shown already."""
+        if self._newest is None or not self.is_silent(now_s):
+            return None
+        stale = gone_stale(self._newest, self._kept_ms, why)
+        if stale == self._shown:
+            return None
+        self._shown = stale
+        return stale

@@ -1,0 +1,29 @@
+"""Topics that somebody else creates or deletes at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from harness import until
+
+from liveboard.kafka.admin import Admin
+
+pytestmark = pytest.mark.integration
+_TOPICS = [f"shared-{number}" for number in range(30)]
+
+
+def _at_once(kafka: str, what: Callable[[Admin], Callable[[Iterable[str]], None]]) -> None:
+    """The same order of several clients, whose looks at what is there come before the others' orders are done."""
+    admins = [Admin({"bootstrap.servers": kafka}) for _ in range(6)]
+    with ThreadPoolExecutor(len(admins)) as threads:
+        for each in [threads.submit(what(admin), _TOPICS) for admin in admins]:
+            each.result()
+
+
+def test_who_comes_second_has_no_error(kafka: str) -> None:
+    _at_once(kafka, lambda admin: admin.create)
+    assert set(_TOPICS) <= Admin({"bootstrap.servers": kafka}).partitions().keys()
+    _at_once(kafka, lambda admin: admin.delete)
+    until(lambda: Admin({"bootstrap.servers": kafka}).partitions().keys().isdisjoint(_TOPICS), "the end of the topics")

@@ -1,0 +1,138 @@
+"""Both forms of every join without Kafka: Spark answers a list of records, the oracle says what the tables must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import boards
+import pytest
+from boards import FIRST_MS
+from forms import answer, arrived, check, check_both_forms_of, entries_of, plan_of, tables
+from harness import Event
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from liveboard.contract.board import JOIN_KINDS, History
+from liveboard.pipeline.history import apart, flagged, rows
+from liveboard.pipeline.plan import Plan
+
+pytestmark = pytest.mark.integration
+
+
+@given(data=st.data())
+@settings(max_examples=6)
+def test_b37_nested_documents_are_read_by_path(spark: SparkSession, data: st.DataObject) -> None:
+    plan = plan_of(boards.SHOP)
+    records = arrived(plan.board, data.draw(boards.events(plan.board, 2, most=120)))
+    found = entries_of(spark, plan.board, records)
+    check(plan, records, rows(flagged(apart(found)), plan, own_rows=True).collect())
+
+
+@given(data=st.data())
+@settings(max_examples=3)
+def test_b11_both_forms_give_the_same_rows(spark: SparkSession, data: st.DataObject) -> None:
+    depths: st.SearchStrategy[History] = st.sampled_from([1, 2, "all"])
+    joins = {name: replace(join, history=data.draw(depths)) for name, join in boards.EVERY_JOIN.joins.items()}
+    plan = plan_of(replace(boards.EVERY_JOIN, joins=joins))
+    check_both_forms(spark, plan, data)
+
+
+_BY_KEY = {"left": ["users"], "right": ["accounts"], "both": ["users", "accounts"]}
+
+
+@pytest.mark.parametrize("sides", _BY_KEY)
+@given(data=st.data())
+@settings(max_examples=4)
+def test_b38_both_forms_give_the_rows_of_tables_by_key(spark: SparkSession, data: st.DataObject, sides: str) -> None:
+    """Every kind of join, with a table by key on either side and on both; the board has them both ways round."""
+    depths: st.SearchStrategy[History] = st.sampled_from([1, 2, 5, 100, "all"])
+    joins = {name: replace(join, history=data.draw(depths)) for name, join in boards.EVERY_JOIN.joins.items()}
+    plan = plan_of(boards.by_key(replace(boards.EVERY_JOIN, joins=joins), *_BY_KEY[sides]))
+    check_both_forms(spark, plan, data)
+
+
+@given(data=st.data())
+@settings(max_examples=4)
+def test_b38_a_table_by_key_may_be_in_no_join_and_have_a_key_of_several_columns(
+    spark: SparkSession, data: st.DataObject
+) -> None:
+    check_both_forms(spark, plan_of(boards.STOCK), data)
+
+
+def check_both_forms(spark: SparkSession, plan: Plan, data: st.DataObject) -> None:
+    """Compares what random records lead to with the oracle."""
+    records = arrived(plan.board, data.draw(boards.events(plan.board, data.draw(st.integers(1, 4)), most=60)))
+    check_both_forms_of(spark, plan, records)
+
+
+def user(at: int, key: str | None = "u") -> Event:
+    """A record of users at a time."""
+    return Event("users", (f'{{"userId":"{key}"}}' if key else "{}").encode(), FIRST_MS + at)
+
+
+def account(at: int, key: str | None = "u") -> Event:
+    """A record of accounts at a time."""
+    return replace(user(at, key), source="accounts")
+
+
+Make = Callable[..., Event]
+_SOURCES: dict[str, tuple[Make, Make]] = {"left": (user, account), "inner": (user, account), "asof": (account, user)}
+
+
+@pytest.mark.parametrize("how", JOIN_KINDS)
+def test_b8_b9_b10_what_matches_nothing(spark: SparkSession, how: str) -> None:
+    left, right = _SOURCES[how]
+    plan = plan_of(boards.one_join(how))
+    records = arrived(plan.board, [left(5, None), right(5, None), left(5, "other"), right(6, "another")])
+    found = entries_of(spark, plan.board, records)
+    kept = set() if how == "inner" else {"0-0", "0-2"}
+    for written in (rows(flagged(apart(found)), plan, own_rows=False).collect(), answer(found, plan).changes):
+        assert tables(plan, written)[how].keys() == kept
+
+
+# Of each side one record of a key is remembered. The last of these records is answered with the rows of these, by their
+# numbers, and asks or does not.
+_LAST: dict[str, list[tuple[Callable[[Make, Make], list[Event]], set[tuple[int, ...]], bool]]] = {
+    "left": [
+        (lambda left, right: [left(1), left(2), right(3)], {(1,)}, True),
+        (lambda left, right: [left(1), right(2), right(3)], {(0,)}, False),
+        (lambda left, right: [right(3), left(1), right(2)], set(), False),
+    ],
+    "inner": [
+        (lambda left, right: [left(1), right(2)], {(0, 1)}, False),
+        (lambda left, right: [left(1), left(2), right(3)], {(1, 2)}, True),
+        (lambda left, right: [right(1), right(2), left(3)], {(2, 1)}, True),
+    ],
+    "asof": [
+        (lambda left, right: [right(1), left(2)], {(1,)}, False),
+        (lambda left, right: [right(1), right(5), left(4)], set(), True),
+        (lambda left, right: [left(4), right(1)], {(0,)}, False),
+        (lambda left, right: [left(3), left(4), right(5)], set(), False),
+        (lambda left, right: [left(3), left(4), right(4)], {(1,)}, True),
+        (lambda left, right: [left(4), right(5), right(1)], set(), True),
+    ],
+}
+
+
+@pytest.mark.parametrize("how", JOIN_KINDS)
+def test_b33_an_answer_that_may_lack_rows_asks(spark: SparkSession, how: str) -> None:
+    plan = plan_of(boards.one_join(how, history=1))
+    events: list[Event] = []
+    expected: dict[int, tuple[set[str], bool]] = {}
+    for number, (make, answered_with, asks) in enumerate(_LAST[how]):
+        left, right = (partial(source, key=f"u{number}") for source in _SOURCES[how])
+        keys = {":".join(f"0-{len(events) + each}" for each in row) for row in answered_with}
+        events += make(left, right)
+        expected[len(events) - 1] = (keys, asks)
+    answered = answer(entries_of(spark, plan.board, arrived(plan.board, events)), plan)
+    found = {
+        last: (
+            {c["key"] for c in answered.changes if c["step"] == last and c["topic"] == plan.changelog(how)},
+            any(ask["step"] == last for ask in answered.asks),
+        )
+        for last in expected
+    }
+    assert found == expected
