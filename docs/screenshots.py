@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import chromium
 
-from liveboard import access, config
+from liveboard import config
+from liveboard.commands import access
 
 FOLDER = Path(__file__).parent
 PHONE_WIDTH = 500

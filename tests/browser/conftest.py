@@ -10,8 +10,10 @@ from live import Board, Running, serving
 from looking import fill
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from liveboard.contract.names import CONTROL_CHANGELOG
+from liveboard.contract.names import Names
 from liveboard.kafka.admin import Admin
+
+NAMES = Names()
 
 # Both cores may be busy with something else.
 PATIENCE_MS = 20_000
@@ -23,7 +25,7 @@ def board(kafka: str) -> Board:
     """A board with a live generation."""
     Admin({"bootstrap.servers": kafka}).create(["users", "users-b", "liveboard-control"])
     board = Board(kafka)
-    Admin({"bootstrap.servers": kafka}).create_changelogs([CONTROL_CHANGELOG])
+    Admin({"bootstrap.servers": kafka}).create_changelogs([NAMES.verdicts])
     fill(board)
     return board
 

@@ -29,7 +29,7 @@ def test_the_main_path_needs_no_mouse(page: Page, running: Running, board: Board
     page.keyboard.type(KEY)
     page.keyboard.press("Enter")
     grid = table(page)
-    expect_first(grid, "userId", ["u0"])
+    expect_first(grid, "userId", ["u999"])
 
     tab_to(page, grid.locator('.ag-header-cell[col-id="userId"]'))
     page.keyboard.press("ArrowRight")
@@ -50,13 +50,13 @@ def test_the_main_path_needs_no_mouse(page: Page, running: Running, board: Board
     tab_to(page, page.get_by_label("Filter Value").first)
     page.keyboard.type("60")
     found = [row for row in people if row[2] < 60]
-    expect_range(grid, 0, 299, len(found))
+    expect_range(grid, 1, 300, len(found))
     expect_first(grid, "userId", [row[0] for row in found[:3]])
     page.keyboard.press("Escape")
 
     tab_to(page, grid.get_by_role("button", name="Next"))
     page.keyboard.press("Enter")
-    expect_range(grid, 300, min(600, len(found)) - 1, len(found))
+    expect_range(grid, 301, min(600, len(found)), len(found))
     expect_first(grid, "userId", [row[0] for row in found[300:303]])
 
     panel = page.get_by_role("region", name="Control panel")
@@ -67,26 +67,30 @@ def test_the_main_path_needs_no_mouse(page: Page, running: Running, board: Board
     page.keyboard.type("users-b")
     sent: list[str | None] = []
     page.on("request", lambda request: sent.append(request.post_data) if request.url.endswith("/api/control") else None)
-    tab_to(page, panel.get_by_role("button", name="Switch"))
+    tab_to(page, panel.get_by_role("button", name="Preview"))
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("button", name="Swap")).to_be_visible()
+    tab_to(page, panel.get_by_role("button", name="Swap"))
     page.keyboard.press("Enter")
     expect(panel.get_by_text("Sent.")).to_be_visible()
-    assert sent == ['{"usersTopic":"users-b","joinType":"left"}']
+    assert sent == ['{"topics":{"users":"users-b"}}']
 
 
 def test_the_grid_is_walked_with_arrows_and_turns_its_page_at_the_end(page: Page, running: Running) -> None:
     page.goto(f"http://127.0.0.1:{running.port}/table/users_ui")
+    expect(page.get_by_label("Key")).to_be_focused()
     page.keyboard.type(KEY)
     page.keyboard.press("Enter")
     grid = table(page)
-    expect_first(grid, "userId", ["u0"])
+    expect_first(grid, "userId", ["u999"])
     tab_to(page, grid.locator('.ag-header-cell[col-id="userId"]'))
     page.keyboard.press("ArrowDown")
     expect(grid.locator('.ag-row[row-index="0"] [col-id="userId"]')).to_be_focused()
     page.keyboard.press("End")
     expect(grid.locator('.ag-row[row-index="299"] [col-id="ts"]')).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect_range(grid, 300, 599, COUNT)
+    expect_range(grid, 301, 600, COUNT)
     expect(grid.locator('.ag-row[row-index="0"] [col-id="ts"]')).to_be_focused()
     page.keyboard.press("PageUp")
-    expect_range(grid, 0, 299, COUNT)
+    expect_range(grid, 1, 300, COUNT)
     expect(grid.locator('.ag-row[row-index="299"] [col-id="ts"]')).to_be_focused()

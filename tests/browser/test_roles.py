@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from certificates import Authority
 from live import KEY, Board, Running, serving
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from liveboard.config import KeySettings, Secret
 
@@ -31,11 +31,13 @@ def running(board: Board, tmp_path: Path) -> Iterator[Running]:
 
 
 def test_b30_only_an_admin_is_shown_the_way_to_swap(running: Running, board: Board, browser: Browser) -> None:
-    context = browser.new_context(ignore_https_errors=True)
-    context.set_default_timeout(20_000)
+    contexts: list[BrowserContext] = []
 
     def opened(key: str) -> tuple[Page, list[str]]:
-        page, said = context.new_page(), []
+        # The tabs of one browser have one session.
+        contexts.append(browser.new_context(ignore_https_errors=True))
+        contexts[-1].set_default_timeout(20_000)
+        page, said = contexts[-1].new_page(), []
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.goto(running.server.address)
         page.get_by_label("Key").fill(key)
@@ -56,4 +58,5 @@ def test_b30_only_an_admin_is_shown_the_way_to_swap(running: Running, board: Boa
     expect(page.locator("app-live-table")).to_have_count(1)
     expect(page.get_by_role("region", name="Control panel")).to_have_text("")
     assert said == []
-    context.close()
+    for context in contexts:
+        context.close()

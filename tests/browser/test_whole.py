@@ -13,11 +13,11 @@ from looking import COUNT_FEWEST_ROWS, expect_first, expect_range, table
 from playwright.sync_api import Page, expect
 from whole import Up, up_in
 
-from liveboard import access
-from liveboard.access import Access
+from liveboard.commands import access
+from liveboard.commands.access import Access
 from liveboard.kafka.admin import Admin
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 PATIENCE_MS = 120_000
 STALE = re.compile(r"^stale since \d\d:\d\d:\d\d$")
@@ -59,7 +59,7 @@ def expect_event(board: Page, up: Up, name: str) -> None:
     for each in ("users_ui", "final_ui"):
         grid = table(board, each)
         grid.get_by_role("searchbox").fill(name)
-        expect(grid.locator(".range")).to_have_text("rows 0\N{EN DASH}0 of 1", timeout=PATIENCE_MS)
+        expect(grid.locator(".range")).to_have_text("rows 1\N{EN DASH}1 of 1", timeout=PATIENCE_MS)
         expect_first(grid, "userId", [f"id of {name}"])
 
 
@@ -74,10 +74,9 @@ def test_b24_what_is_killed_makes_grids_stale_and_then_they_heal(
     # What the browser itself says about a server that is not there.
     complaints += ["WebSocket connection", "ERR_CONNECTION_REFUSED"]
     grid = table(board, "final_ui")
-    shown = grid.locator('.ag-row[row-index="0"]').inner_text()
     up.find(victim).kill()
     expect(grid.locator(".state")).to_have_text(STALE, timeout=PATIENCE_MS)
-    assert grid.locator('.ag-row[row-index="0"]').inner_text().split("\n")[0] == shown.split("\n")[0]
+    expect(grid.locator('.ag-row[row-index="0"]')).to_be_visible()
     for name in ("users_ui", "final_ui"):
         expect(table(board, name).locator(".state")).to_have_text("live", timeout=PATIENCE_MS)
     expect_event(board, up, f"After the end of {victim}")
@@ -93,11 +92,12 @@ def test_b30_a_swap_through_the_panel_moves_all_grids(board: Page, up: Up) -> No
     panel.get_by_label("users", exact=True).select_option("other-users")
     panel.get_by_label("accounts", exact=True).select_option("other-accounts")
     panel.get_by_label("join", exact=True).select_option("inner")
-    panel.get_by_role("button", name="Switch").click()
+    panel.get_by_role("button", name="Preview").click()
+    panel.get_by_role("button", name="Swap").click()
     expect(panel.locator("summary")).to_contain_text("users: other-users", timeout=PATIENCE_MS)
     for name, rows in (("users_ui", 50), ("accounts_ui", 20), ("final_ui", 20)):
         grid = table(board, name)
-        expect_range(grid, 0, rows - 1, rows)
+        expect_range(grid, 1, rows, rows)
         expect(grid.locator(".state")).to_have_text("live")
         expect(grid.locator(".ag-row").first).to_contain_text("o")
     expect(panel.locator("summary")).to_contain_text("join: inner")

@@ -1,7 +1,7 @@
 import type { Delta, Snapshot } from './frames.js';
 import type { Asked } from './query.js';
 import { Subscribable } from './subscribable.js';
-import { type Away, type TableUpdate, Window, marked } from './update.js';
+import { type Away, type TableUpdate, WindowCopy, marked } from './update.js';
 
 /** Who is shown a window. */
 export interface Watcher {
@@ -18,7 +18,7 @@ export class Entry extends Subscribable<Watcher> {
   /** It is of no use to ask again. */
   isRefused = false;
   readonly #onUnused: (entry: Entry) => void;
-  #window: Window;
+  #copy: WindowCopy;
   #update: TableUpdate | null = null;
   #away: Away | null = null;
 
@@ -26,7 +26,7 @@ export class Entry extends Subscribable<Watcher> {
     super();
     this.asked = asked;
     this.#onUnused = onUnused;
-    this.#window = new Window(asked.table);
+    this.#copy = new WindowCopy(asked.table, asked.order);
   }
 
   get hasRows(): boolean {
@@ -50,12 +50,12 @@ export class Entry extends Subscribable<Watcher> {
   /** It is asked for anew, so its versions begin anew. */
   attach(id: number): void {
     this.id = id;
-    this.#window = new Window(this.asked.table);
+    this.#copy = new WindowCopy(this.asked.table, this.asked.order);
   }
 
   /** Shows the frame to all watchers; throws a Gap if one before it is missing. */
   take(frame: Snapshot | Delta): void {
-    this.#update = this.#window.take(frame);
+    this.#update = this.#copy.take(frame);
     this.#away = null;
     for (const watcher of this.listeners) {
       watcher.show(this.#update);

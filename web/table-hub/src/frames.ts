@@ -1,5 +1,7 @@
 /** The frames of protocol 1: `op` from the client, `ev` from the server. The server's contract/frames.py explains them. */
 
+import { isWireType, type WireType } from './types.js';
+
 export const PROTOCOL = 1;
 export const DEFAULT_SIZE = 300;
 export const MAX_SIZE = 10_000;
@@ -12,12 +14,9 @@ export const UNSUPPORTED = 4406;
 export type Value = string | number | boolean | null;
 export type Row = readonly Value[];
 
-const TYPES = ['string', 'bool', 'int32', 'int64', 'float64', 'date', 'timestamp'] as const;
-
 export interface Column {
   name: string;
-  /** An int64 beyond 2^53 comes as a string of digits; dates and timestamps are ISO-8601 texts. */
-  type: (typeof TYPES)[number];
+  type: WireType;
 }
 
 export interface TableInfo {
@@ -26,6 +25,8 @@ export interface TableInfo {
   rows: number;
 }
 
+/** The table's own order from its beginning, or from its end. */
+export type Order = 'arrival' | 'newest';
 export type Sort = [string, 'asc' | 'desc'][];
 export type Filter = unknown[][];
 
@@ -59,17 +60,20 @@ export interface Subscribe {
   table: string;
   offset: number;
   size: number;
+  order: Order;
   sort: Sort | null;
   filter: Filter | null;
   search: string | null;
   generation: string | null;
 }
 
-export interface Window {
+/** Moves a subscription; what is not named stays as it is. */
+export interface MoveWindow {
   op: 'window';
   id: number;
   offset?: number;
   size?: number;
+  order?: Order;
   sort?: Sort | null;
   filter?: Filter | null;
   search?: string | null;
@@ -80,7 +84,7 @@ export interface Unsubscribe {
   id: number;
 }
 
-export type ClientFrame = Auth | Subscribe | Window | Unsubscribe;
+export type ClientFrame = Auth | Subscribe | MoveWindow | Unsubscribe;
 
 export interface Ready {
   ev: 'ready';
@@ -108,6 +112,7 @@ export interface Delta {
   total: number;
   rows: [index: number, key: string, row: Row][];
   drop: number;
+  insert: number;
 }
 
 export interface Rebound {
@@ -160,7 +165,7 @@ export function isServerFrame(value: unknown): value is ServerFrame {
         value['keys'].length === value['rows'].length
       );
     case 'delta':
-      return hasPlace(value) && isListOf(value['rows'], isChange) && isCount(value['drop']);
+      return hasPlace(value) && isListOf(value['rows'], isChange) && isCount(value['drop']) && isCount(value['insert']);
     case 'rebound':
       return isCount(value['id']) && isNullOr(value['generation'], isString);
     case 'error':
@@ -203,7 +208,7 @@ function hasPlace(frame: Record<string, unknown>): boolean {
 }
 
 function isColumn(value: unknown): value is Column {
-  return isObject(value) && isString(value['name']) && isOneOf(value['type'], TYPES);
+  return isObject(value) && isString(value['name']) && isWireType(value['type']);
 }
 
 function isTableInfo(value: unknown): value is TableInfo {

@@ -1,7 +1,9 @@
-import { DEFAULT_SIZE, MAX_SIZE, type Filter, type Sort, type Subscribe } from './frames.js';
+import { DEFAULT_SIZE, MAX_SIZE, type Filter, type Order, type Sort, type Subscribe } from './frames.js';
 
 /** Which rows, in which order; the server sorts, filters and searches the whole table. */
 export interface Query {
+  /** Where there is no sort: the newest rows first, or the oldest, which is meant unless it is said. */
+  order?: Order;
   sort?: Sort;
   filter?: Filter;
   search?: string;
@@ -22,6 +24,7 @@ export function ask(wanted: Pick<Asked, 'table'> & Partial<Asked>): Asked {
   const asked: Asked = {
     table: checkedName(wanted.table),
     ...checkedWindow(wanted.offset ?? 0, wanted.size ?? DEFAULT_SIZE),
+    order: wanted.order ?? 'arrival',
     sort: wanted.sort?.length ? wanted.sort : null,
     filter: wanted.filter?.length ? wanted.filter : null,
     search: wanted.search?.length ? wanted.search : null,

@@ -1,4 +1,4 @@
-import type { Column, Delta, Row, Snapshot } from './frames.js';
+import type { Column, Delta, Order, Row, Snapshot } from './frames.js';
 
 /** A window of a table at one moment; columns and rows always belong together. It is frozen, and so are its rows. */
 export interface TableUpdate {
@@ -9,6 +9,8 @@ export interface TableUpdate {
   /** How many rows the whole table has, or those of it that the filter and the search leave. */
   readonly total: number;
   readonly offset: number;
+  /** From which end of the table the offset counts. */
+  readonly order: Order;
   readonly generation: string | null;
   /** Since when the rows may be out of date, because the server or the table is away. */
   readonly staleSince: Date | null;
@@ -28,7 +30,7 @@ export class Gap extends Error {
 }
 
 /** What there is to show before the first rows. */
-export function nothingOf(table: string): TableUpdate {
+export function nothingOf(table: string, order: Order = 'arrival'): TableUpdate {
   return frozen({
     table,
     columns: [],
@@ -36,6 +38,7 @@ export function nothingOf(table: string): TableUpdate {
     rows: [],
     total: 0,
     offset: 0,
+    order,
     generation: null,
     staleSince: null,
     problem: null,
@@ -47,16 +50,16 @@ export function marked(update: TableUpdate, { since, problem }: Away): TableUpda
   return Object.freeze({ ...update, staleSince: update.staleSince ?? since, problem });
 }
 
-/** Takes the frames of one subscription on the wire and makes updates of them. Rows that do not change stay the same. */
-export class Window {
+/** The client's copy of a window on the server: takes the frames of one subscription. Rows that do not change stay the same. */
+export class WindowCopy {
   #version = 0;
   #update: TableUpdate;
 
-  constructor(table: string) {
-    this.#update = nothingOf(table);
+  constructor(table: string, order: Order = 'arrival') {
+    this.#update = nothingOf(table, order);
   }
 
-  /** The window after the frame; throws a Gap if a frame before it is missing. */
+  /** The update after the frame; throws a Gap if a frame before it is missing. */
   take(frame: Snapshot | Delta): TableUpdate {
     const expected = this.#version + 1;
     if (frame.version !== expected || (expected === 1 && frame.ev === 'delta')) {
@@ -75,9 +78,10 @@ export class Window {
     return frozen({ ...this.#update, columns, keys, rows, total, offset, generation });
   }
 
-  #patched({ rows: changes, drop, total }: Delta): TableUpdate {
-    const keys = [...this.#update.keys];
-    const rows = [...this.#update.rows];
+  #patched({ rows: changes, drop, insert, total }: Delta): TableUpdate {
+    // The delta puts rows into the places in front.
+    const keys = [...Array<string>(insert).fill(''), ...this.#update.keys];
+    const rows = [...Array<Row>(insert).fill([]), ...this.#update.rows];
     for (const [index, key, row] of changes) {
       if (index > rows.length) {
         const expected = `expected a row of ${this.#update.table} up to index ${rows.length}`;

@@ -17,6 +17,7 @@ const isSortKey: Check = (value) =>
   Array.isArray(value) && value.length === 2 && isString(value[0]) && (value[1] === 'asc' || value[1] === 'desc');
 
 const query = {
+  order: (value: unknown) => value === 'arrival' || value === 'newest',
   sort: either(isNull, listOf(isSortKey)),
   filter: either(isNull, listOf(Array.isArray)),
   search: either(isNull, isString),

@@ -1,8 +1,14 @@
 import { expect, it } from 'vitest';
 import examples from '../../../src/liveboard/contract/frames.json' with { type: 'json' };
 import { decodeServer, isServerFrame } from '../src/frames.js';
+import { WIRE_TYPES } from '../src/types.js';
 import { isClientFrame } from './clientFrames.js';
 import { FakeServer, KEY } from './fake.js';
+
+it('the types of columns are those of the server', () => {
+  const ours = Object.entries(WIRE_TYPES).map(([type, { align, isNumber }]) => ({ type, align, isNumber }));
+  expect(ours).toEqual(examples.types);
+});
 
 it.each(examples.server)('the server says $ev', (frame) => {
   expect(isServerFrame(frame)).toBe(true);
@@ -47,9 +53,9 @@ it('a hub says what the examples say', async () => {
   const hub = server.hub();
   await hub.connect();
   const asked = examples.client.filter(({ op }) => op === 'subscribe');
-  for (const { table, offset, size, sort, filter, search, generation } of asked as Asked[]) {
+  for (const { table, offset, size, order, sort, filter, search, generation } of asked as Asked[]) {
     const query = { ...(sort && { sort }), ...(filter && { filter }), ...(search && { search }) };
-    hub.subscribe(table, () => undefined, { offset, size, ...query, generation }).unsubscribe();
+    hub.subscribe(table, () => undefined, { offset, size, order, ...query, generation }).unsubscribe();
   }
   expect(server.socket.sent).toEqual([
     { ...examples.client[0], psk: KEY },
@@ -64,6 +70,7 @@ interface Asked {
   table: string;
   offset: number;
   size: number;
+  order: 'arrival' | 'newest';
   sort: [string, 'asc' | 'desc'][] | null;
   filter: unknown[][] | null;
   search: string | null;

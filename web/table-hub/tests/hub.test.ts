@@ -47,6 +47,7 @@ it('b21 one subscription on the wire for all listeners, and rows decoded once', 
     rows: [['ada']],
     total: 1,
     offset: 0,
+    order: 'arrival',
     generation: 'g1',
     staleSince: null,
     problem: null,
@@ -102,8 +103,8 @@ it('b21 each listener is told once of what comes together, the newest', async ()
   const subscription = hub.subscribe('t', (update) => seen.push(update));
   server.socket.say(
     snapshot(1, ['ada']),
-    { ev: 'delta', id: 1, version: 2, total: 2, rows: [[1, 'bob', ['bob']]], drop: 0 },
-    { ev: 'delta', id: 1, version: 3, total: 2, rows: [[0, 'eve', ['eve']]], drop: 0 },
+    { ev: 'delta', id: 1, version: 2, total: 2, rows: [[1, 'bob', ['bob']]], drop: 0, insert: 0 },
+    { ev: 'delta', id: 1, version: 3, total: 2, rows: [[0, 'eve', ['eve']]], drop: 0, insert: 0 },
   );
   expect(names(subscription)).toEqual(['eve', 'bob']);
   expect(seen).toEqual([]);
@@ -197,7 +198,7 @@ it('b23 a move keeps what its query does not name', async () => {
   subscription.setWindow(5, 5);
   subscription.setWindow(5, 5, { filter: [['a', 'is null']], search: '' });
   subscription.setWindow(0, 5, { sort: [], filter: [], generation: null });
-  const same = { op: 'subscribe', table: 't' };
+  const same = { op: 'subscribe', table: 't', order: 'arrival' };
   expect(server.socket.subscribed.slice(1)).toEqual([
     { ...same, id: 2, offset: 5, size: 5, sort: [['a', 'asc']], filter: null, search: 'x', generation: 'g1' },
     {

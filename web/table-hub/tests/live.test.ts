@@ -294,6 +294,7 @@ it('b22 b24 random comings, goings and moves during deltas, swaps and restarts e
   const anyWindow = (): Required<Omit<WindowQuery, 'generation'>> => ({
     offset: random(2) * 5,
     size: 10 + random(2) * 10,
+    order: random(2) ? 'newest' : 'arrival',
     sort: random(2) ? [['age', 'desc']] : [],
     filter: random(3) ? [] : [['age', '>', 50]],
     search: random(3) ? '' : 'u1',

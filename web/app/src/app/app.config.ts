@@ -11,6 +11,9 @@ export const appConfig: ApplicationConfig = {
       [
         { path: '', component: Board },
         { path: 'table/:name', component: TablePage },
+        { path: 'embed/table/:name', component: TablePage },
+        { path: 'embed/board', component: Board },
+        { path: 'embed/board/:board', component: Board },
         { path: 'entity/:tableNames', component: EntityTable },
         { path: '**', redirectTo: '' },
       ],

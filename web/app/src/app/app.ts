@@ -1,33 +1,72 @@
-import { Component, computed, inject, signal } from '@angular/core';
-import { RouterLink, RouterOutlet } from '@angular/router';
+import { Component, computed, effect, inject, signal, untracked } from '@angular/core';
+import { NavigationEnd, Router, RouterLink, RouterOutlet } from '@angular/router';
 import type { HubState } from 'table-hub';
+import { BoardHealth, type BoardState } from './board-health';
+import { BoardPulse } from './board-pulse';
+import { EMBEDDED } from './embedded';
 import { Login } from './login/login';
+import { RowDetail } from './row-detail/row-detail';
+import { RowDetails } from './row-detail/row-details';
 import { Session } from './session';
 import { ThemeChoice } from './theme';
 
-const STATE_TEXTS: Record<HubState, string> = {
+const NOT_READY: Record<Exclude<HubState, 'ready'>, string> = {
   idle: 'not connected',
   connecting: 'connecting…',
-  ready: 'connected',
   waiting: 'connection lost, trying again',
   unauthorized: 'the key is not right any more',
   closed: 'not connected',
 };
+const COUNT = new Intl.NumberFormat('en-US');
 
 @Component({
   selector: 'app-root',
-  imports: [Login, RouterLink, RouterOutlet],
+  imports: [Login, RouterLink, RouterOutlet, RowDetail],
   templateUrl: './app.html',
   styleUrl: './app.css',
 })
 export class App {
   protected readonly session = inject(Session);
   protected readonly themeChoice = inject(ThemeChoice);
+  protected readonly details = inject(RowDetails);
+  protected readonly isEmbedded = inject(EMBEDDED);
+  private readonly health = inject(BoardHealth);
+  private readonly pulse = inject(BoardPulse);
+
   protected readonly resuming = signal(true);
-  protected readonly stateText = computed(() => STATE_TEXTS[this.session.state()]);
+  /** The connection, or else what the board does. */
+  protected readonly state = computed((): BoardState => {
+    const hub = this.session.state();
+    if (hub !== 'ready') return { kind: 'busy', text: NOT_READY[hub], detail: '' };
+    return this.health.state() ?? { kind: 'good', text: 'connected', detail: '' };
+  });
+  protected readonly rate = computed(() => {
+    const rate = this.pulse.rate();
+    return rate === null ? null : COUNT.format(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate));
+  });
+  protected readonly latency = computed(() => {
+    const took = this.pulse.latency();
+    if (took === null || this.session.state() !== 'ready') return null;
+    if (took < 1) return 'under 1 ms';
+    return took < 1_000 ? `${took.toFixed(0)} ms` : `${(took / 1_000).toFixed(1)} s`;
+  });
 
   constructor() {
     void this.resume();
+    const router = inject(Router);
+    let page = '';
+    router.events.subscribe((event) => {
+      if (!(event instanceof NavigationEnd)) return;
+      const path = event.urlAfterRedirects.replace(/[?#].*$/, '');
+      if (path !== page) this.details.close();
+      page = path;
+    });
+    effect(() => {
+      if (this.session.hub() === null)
+        untracked(() => {
+          this.details.close();
+        });
+    });
   }
 
   private async resume(): Promise<void> {

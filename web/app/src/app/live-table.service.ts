@@ -1,16 +1,13 @@
 import { inject, Injectable } from '@angular/core';
-import type { Query, Subscription, TableHub, TableUpdate } from 'table-hub';
+import type { Query, Subscription, TableHub, TableUpdate, WindowQuery } from 'table-hub';
+import { Latency } from './latency';
 import { Session } from './session';
-
-export interface Window extends Query {
-  offset?: number;
-  size?: number;
-}
 
 /** Live tables for components: one connection, one subscription on the wire however many look at the same window. */
 @Injectable({ providedIn: 'root' })
 export class LiveTableService {
   private readonly session = inject(Session);
+  private readonly latency = inject(Latency);
 
   /** Connects with a key; whether the server takes it. */
   connect(key: string): Promise<boolean> {
@@ -18,8 +15,12 @@ export class LiveTableService {
   }
 
   /** Calls the listener with the window's rows now and whenever they change. */
-  subscribe(table: string, listener: (update: TableUpdate) => void, window: Window = {}): Subscription {
-    return this.hub().subscribe(table, listener, window);
+  subscribe(table: string, listener: (update: TableUpdate) => void, window: WindowQuery = {}): Subscription {
+    const measured = (update: TableUpdate): void => {
+      this.latency.take(update);
+      listener(update);
+    };
+    return this.hub().subscribe(table, measured, window);
   }
 
   /** Moves a subscription to other rows. */

@@ -1,4 +1,5 @@
 import { Injectable, effect, signal } from '@angular/core';
+import { keep, kept } from './storage';
 
 export type Theme = 'light' | 'dark';
 
@@ -22,12 +23,12 @@ export class ThemeChoice {
   /** The other one, from now on. */
   toggle(): void {
     this.chosen.update((theme) => (theme === 'dark' ? 'light' : 'dark'));
-    localStorage.setItem(STORED_THEME, this.chosen());
+    keep('localStorage', STORED_THEME, this.chosen());
   }
 }
 
 function stored(): Theme | null {
-  const text = localStorage.getItem(STORED_THEME);
+  const text = kept('localStorage', STORED_THEME);
   return text === 'light' || text === 'dark' ? text : null;
 }
 

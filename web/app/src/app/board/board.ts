@@ -1,12 +1,15 @@
-import { Component, computed, effect, inject, linkedSignal, signal, untracked } from '@angular/core';
+import { Component, computed, effect, inject, signal, untracked } from '@angular/core';
 import { RouterLink } from '@angular/router';
-import type { Subscription } from 'table-hub';
+import type { Subscription, TableInfo } from 'table-hub';
+import { BoardPulse } from '../board-pulse';
+import { CardBoard } from '../cards/card-board';
 import { ControlPanel } from '../control-panel/control-panel';
-import { LiveTable } from '../live-table/live-table';
+import { EMBEDDED } from '../embedded';
+import { copyText } from '../live-table/copy';
 import { LiveTableService } from '../live-table.service';
 import { ServerApi } from '../server-api';
 import { Session } from '../session';
-import { arranged, moved, storedOrder, storeOrder } from './card-order';
+import { sendCommand } from './board-texts';
 
 const STATUS_TABLE = 'orchestrator_status';
 const REJECTS_TABLE = 'rejects_ui';
@@ -14,10 +17,10 @@ const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw']);
 const LOOK_AGAIN_MS = 500;
 const COUNT = new Intl.NumberFormat('en-US');
 
-/** All tables of the board, a card for each, in the order that the viewer likes. */
+/** The board: what it is made of, what was rejected, and its cards. */
 @Component({
   selector: 'app-board',
-  imports: [ControlPanel, LiveTable, RouterLink],
+  imports: [CardBoard, ControlPanel, RouterLink],
   templateUrl: './board.html',
   styleUrl: './board.css',
 })
@@ -25,26 +28,33 @@ export class Board {
   private readonly session = inject(Session);
   private readonly tables = inject(LiveTableService);
   private readonly server = inject(ServerApi);
-  private readonly names = signal<readonly string[]>([], { equal: (one, other) => one.join() === other.join() });
+  private readonly pulse = inject(BoardPulse);
+  protected readonly isEmbedded = inject(EMBEDDED);
+  private readonly infos = signal<readonly TableInfo[]>([], { equal: sameTables });
 
   protected readonly rejects = signal<number | null>(null);
   protected readonly rejectsText = computed(() => COUNT.format(this.rejects() ?? 0));
-  protected readonly cards = linkedSignal(() =>
-    arranged(
-      this.names().filter((name) => !APART.has(name)),
-      storedOrder(),
-    ),
-  );
+  protected readonly cards = computed(() => this.infos().filter(({ name }) => !APART.has(name)));
+  protected readonly note = signal('');
+  /** How to send the first record of each source, for as long as none has come. */
+  protected readonly firstRecords = computed(() => {
+    const pulse = this.pulse.latest();
+    if (this.isEmbedded || !pulse?.sources.length || pulse.sources.some(({ rows, rejected }) => rows || rejected)) {
+      return [];
+    }
+    return pulse.sources.map(({ source, table }) => {
+      const columns = this.infos().find(({ name }) => name === table)?.columns ?? [];
+      return { source, command: sendCommand(source, columns) };
+    });
+  });
   private lookAgain: ReturnType<typeof setTimeout> | undefined;
-  protected readonly dragged = signal<string | null>(null);
-  protected readonly target = signal<string | null>(null);
 
   constructor() {
     effect((onCleanup) => {
       const hub = this.session.hub();
       if (hub === null) return;
       untracked(() => {
-        this.names.set(hub.tables.map(({ name }) => name));
+        this.infos.set(hub.tables);
       });
       const subscriptions = untracked(() => this.watch());
       onCleanup(() => {
@@ -55,46 +65,13 @@ export class Board {
     });
   }
 
-  /** With pointers of every kind: a browser's own dragging does not work with a finger everywhere. */
-  protected grab({ button, currentTarget, pointerId }: PointerEvent, name: string): void {
-    if (button !== 0 || !(currentTarget instanceof HTMLElement)) return;
-    currentTarget.setPointerCapture(pointerId);
-    this.dragged.set(name);
-  }
-
-  protected drag({ clientX, clientY }: PointerEvent): void {
-    if (this.dragged() === null) return;
-    const card = document.elementFromPoint(clientX, clientY)?.closest<HTMLElement>('[data-card]');
-    const name = card?.dataset.card ?? null;
-    this.target.set(name === this.dragged() ? null : name);
-  }
-
-  protected drop(): void {
-    const [dragged, target] = [this.dragged(), this.target()];
-    if (dragged !== null && target !== null) this.move(dragged, this.cards().indexOf(target));
-    this.letGo();
-  }
-
-  protected letGo(): void {
-    this.dragged.set(null);
-    this.target.set(null);
-  }
-
-  protected press(event: KeyboardEvent, name: string): void {
-    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    const handle = event.currentTarget;
-    this.move(name, Math.max(0, this.cards().indexOf(name) + step));
-    // Moving an element takes its focus away.
-    setTimeout(() => {
-      if (handle instanceof HTMLElement) handle.focus();
-    });
-  }
-
-  private move(name: string, place: number): void {
-    this.cards.update((cards) => moved(cards, name, place));
-    storeOrder(this.cards());
+  protected async copy(command: string): Promise<void> {
+    try {
+      await copyText(command);
+      this.note.set('Copied.');
+    } catch {
+      this.note.set('The browser did not let it onto the clipboard.');
+    }
   }
 
   private watch(): Subscription[] {
@@ -117,11 +94,15 @@ export class Board {
     const timer = setTimeout(() => void this.look(), LOOK_AGAIN_MS);
     this.lookAgain = timer;
     try {
-      this.names.set((await this.server.tables()).map(({ name }) => name));
+      this.infos.set(await this.server.tables());
       if (this.cards().length > 0) clearTimeout(timer);
     } catch {
       // While the server is away, the cards stay as they are.
       clearTimeout(timer);
     }
   }
+}
+
+function sameTables(one: readonly TableInfo[], other: readonly TableInfo[]): boolean {
+  return one.map(({ name }) => name).join() === other.map(({ name }) => name).join();
 }

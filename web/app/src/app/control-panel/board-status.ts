@@ -1,7 +1,6 @@
 import type { TableUpdate, Value } from 'table-hub';
 
 const TOPIC_COLUMN = /^(.+)Topic$/;
-const PROGRESS = /^building (g\d+): (\d+) %/;
 
 /** A source of the board and the topic that it reads. */
 export interface SourceTopic {
@@ -18,6 +17,19 @@ export interface BoardStatus {
   readonly phase: string;
   readonly message: string;
   readonly lastApplied: string;
+  readonly build: Build | null;
+}
+
+/** How far the generation is that is being built. */
+export interface Build {
+  readonly generation: string;
+  readonly percent: number;
+}
+
+/** What asks for another wiring; what it does not name stays as it is. */
+export interface ControlMessage {
+  readonly topics: Readonly<Record<string, string>>;
+  readonly joinType?: string;
 }
 
 /** A control message and what became of it. */
@@ -44,6 +56,7 @@ export function boardStatus(update: TableUpdate): BoardStatus | null {
     phase: text(row.phase),
     message: text(row.message),
     lastApplied: text(row.lastApplied),
+    build: build(text(row.building), Number(row.built ?? 0), Number(row.toBuild ?? 0)),
   };
 }
 
@@ -58,10 +71,20 @@ export function controlRecords(update: TableUpdate): ControlRecord[] {
   }));
 }
 
-/** How far the build is that a status message tells of, in percent. */
-export function buildProgress(message: string): { generation: string; percent: number } | null {
-  const found = PROGRESS.exec(message);
-  return found === null ? null : { generation: found[1] ?? '', percent: Number(found[2]) };
+/** The message that makes what is chosen, by field, of a board; where nothing is different it names all. */
+export function controlMessage(status: BoardStatus, chosen: Readonly<Record<string, string>>): ControlMessage {
+  const fields = [...status.sources.map(({ field, topic }) => [field, topic] as const), ['joinType', status.joinType]];
+  const changed = fields.filter(([field, live]) => chosen[field] !== live).map(([field]) => field);
+  const named = new Set(changed.length > 0 ? changed : fields.map(([field]) => field));
+  const sources = status.sources.filter(({ field }) => named.has(field));
+  const topics = Object.fromEntries(sources.map(({ source, field }) => [source, chosen[field] ?? '']));
+  return named.has('joinType') && chosen.joinType ? { topics, joinType: chosen.joinType } : { topics };
+}
+
+function build(generation: string, built: number, toBuild: number): Build | null {
+  // Without records there is nothing to build, and no part of it to tell.
+  if (generation === '' || toBuild === 0) return null;
+  return { generation, percent: Math.min(100, Math.floor((100 * built) / toBuild)) };
 }
 
 function records({ columns, rows }: TableUpdate): Record<string, Value | undefined>[] {

@@ -1,10 +1,14 @@
-import { Component, computed, input } from '@angular/core';
+import { Component, computed, inject, input } from '@angular/core';
+import { RouterLink } from '@angular/router';
 import { LiveTable } from '../live-table/live-table';
+import { Session } from '../session';
 
 const TABLE_OF_ENTITY: ReadonlyMap<string, string> = new Map([
   ['user', 'users_ui'],
   ['account', 'accounts_ui'],
 ]);
+const PAGE_SIZE = 300;
+const APART = new Set(['orchestrator_status', 'control_raw']);
 const JOINED_TABLE = 'final_ui';
 
 /** The table of an entity: users, accounts, and for everything else what they are joined to. */
@@ -15,10 +19,17 @@ export function tableOfEntity(name: string): string {
 /** Live tables, named by what they are about: a list, or in an attribute or an address a text such as "user,account". */
 @Component({
   selector: 'app-entity-table',
-  imports: [LiveTable],
+  imports: [LiveTable, RouterLink],
   template: `
-    @for (table of tables(); track $index) {
-      <app-live-table [tableName]="table" [pageSize]="pageSize()" />
+    @for (entity of entities(); track $index) {
+      @if (entity.isThere) {
+        <app-live-table [tableName]="entity.table" [pageSize]="pageSize()" />
+      } @else {
+        <p class="missing" role="status">
+          There is no entity “{{ entity.name }}” on this board: it has no table {{ entity.table }}. There is:
+          {{ known().join(', ') }}. <a routerLink="/">To the board</a>
+        </p>
+      }
     }
   `,
   styles: `
@@ -29,13 +40,33 @@ export function tableOfEntity(name: string): string {
       gap: 1rem;
       min-height: 100%;
     }
+
+    .missing {
+      align-self: start;
+      padding: 1rem;
+      border: 1px solid var(--line);
+      border-radius: 0.75rem;
+      background: var(--card);
+    }
   `,
 })
 export class EntityTable {
   readonly tableNames = input.required<readonly string[], string | readonly string[]>({ transform: listed });
-  readonly pageSize = input(300);
+  /** The router binds what an address does not have as undefined. */
+  readonly pageSize = input(PAGE_SIZE, { transform: (size: number | undefined) => size ?? PAGE_SIZE });
 
-  protected readonly tables = computed(() => this.tableNames().map(tableOfEntity));
+  private readonly session = inject(Session);
+  /** Those of a generation that there were at the start; a board that has none yet is waited for. */
+  protected readonly known = computed(() => {
+    const names = this.session.hub()?.tables.map(({ name }) => name) ?? [];
+    return names.filter((name) => !APART.has(name));
+  });
+  protected readonly entities = computed(() =>
+    this.tableNames().map((name) => {
+      const table = tableOfEntity(name);
+      return { name, table, isThere: this.known().length === 0 || this.known().includes(table) };
+    }),
+  );
 }
 
 function listed(names: string | readonly string[]): readonly string[] {

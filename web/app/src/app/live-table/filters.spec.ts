@@ -1,5 +1,5 @@
 import type { Column } from 'table-hub';
-import { conditions } from './filters';
+import { conditions, filterModel } from './filters';
 
 const COLUMNS: Column[] = [
   { name: 'name', type: 'string' },
@@ -47,5 +47,27 @@ describe('conditions', () => {
       age: { filterType: 'number', type: 'inRange', filter: 3, filterTo: null },
     };
     expect(conditions(model, COLUMNS)).toEqual([]);
+  });
+
+  it('come back the same from an address', () => {
+    const all: unknown[][] = [
+      ['name', 'starts with', 'Ad'],
+      ['age', 'between', [3, 7]],
+      ['open', '=', false],
+      ['born', '=', '2026-01-31'],
+      ['ts', '>', new Date(2026, 0, 31, 9, 30).toISOString()],
+    ];
+    expect(conditions(filterModel(all, COLUMNS), COLUMNS)).toEqual(all);
+    const empty = [['age', 'is not null']];
+    expect(conditions(filterModel(empty, COLUMNS), COLUMNS)).toEqual(empty);
+    expect(
+      filterModel(
+        [
+          ['gone', '=', 1],
+          ['age', 'in', [1]],
+        ],
+        COLUMNS,
+      ),
+    ).toEqual({});
   });
 });

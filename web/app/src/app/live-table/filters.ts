@@ -1,4 +1,4 @@
-import type { Column } from 'table-hub';
+import { type Column, WIRE_TYPES } from 'table-hub';
 
 /** What AG Grid's filter dialogues say about one column. */
 export interface FilterModel {
@@ -31,6 +31,34 @@ export function conditions(model: Record<string, FilterModel>, columns: readonly
   });
 }
 
+/** The filters of the grid for conditions of the wire. */
+export function filterModel(
+  filter: readonly (readonly unknown[])[],
+  columns: readonly Column[],
+): Record<string, FilterModel> {
+  const model: Record<string, FilterModel> = {};
+  for (const [name, operator, value] of filter) {
+    const column = columns.find((each) => each.name === name);
+    const found = column && modelOf(column, String(operator), value);
+    if (found) model[column.name] = found;
+  }
+  return model;
+}
+
+function modelOf({ type }: Column, operator: string, value: unknown): FilterModel | null {
+  const isTime = type === 'date' || type === 'timestamp';
+  const filterType = isTime ? 'date' : WIRE_TYPES[type].isNumber ? 'number' : 'text';
+  if (operator === 'is null') return { filterType, type: 'blank' };
+  if (operator === 'is not null') return { filterType, type: 'notBlank' };
+  if (typeof value === 'boolean') return { filterType, type: String(value) };
+  const named = Object.entries(OPERATORS).find(([, each]) => each === operator)?.[0];
+  const [from, to] = (Array.isArray(value) ? value : [value, null]) as [string | number | null, string | number | null];
+  if (named === undefined) return null;
+  return isTime
+    ? { filterType, type: named, dateFrom: local(from), dateTo: local(to) }
+    : { filterType, type: named, filter: from, filterTo: to };
+}
+
 function conditionOf(column: Column, filter: FilterModel): unknown[] | null {
   const type = filter.type ?? '';
   if (type === 'blank') return [column.name, 'is null'];
@@ -55,4 +83,13 @@ function instant(column: Column, local: string | null | undefined): string | nul
   if (!local) return null;
   if (column.type === 'date') return local.slice(0, 10);
   return new Date(local.replace(' ', 'T')).toISOString();
+}
+
+/** The other way round. */
+function local(time: string | number | null): string | null {
+  if (time === null) return null;
+  if (!String(time).includes('T')) return `${time} 00:00:00`;
+  const date = new Date(time);
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -1,52 +1,47 @@
 import {
+  Component,
   DestroyRef,
   ElementRef,
   afterNextRender,
-  viewChild,
-  Component,
   computed,
   effect,
   inject,
   input,
   signal,
   untracked,
+  viewChild,
 } from '@angular/core';
-import {
-  type CellKeyDownEvent,
-  type FullWidthCellKeyDownEvent,
-  type GetRowIdParams,
-  type GridApi,
-  type GridOptions,
-  createGrid,
-} from 'ag-grid-community';
-import type { Query, Subscription, TableUpdate } from 'table-hub';
+import type { Order, Subscription, TableUpdate } from 'table-hub';
 import { LiveTableService } from '../live-table.service';
+import { RowDetails } from '../row-detail/row-details';
 import { ServerApi, type ExportFormat } from '../server-api';
 import { Session } from '../session';
-import { type GridRow, columnDefs, sameColumns } from './columns';
-import { copyText, saveFile, tabSeparated } from './copy';
-import { conditions } from './filters';
-import { ROW_HEIGHT, gridTheme } from './grid-modules';
-import { type Turn, PageTurner } from './page-turner';
 import { TableChart } from '../table-chart/table-chart';
-import { Rows } from './rows';
+import { TableViews } from '../views/table-views';
+import { Clock } from './clock';
+import { ColumnSettings } from './column-settings';
+import { sameColumns } from './columns';
+import { copyText, saveFile, tabSeparated } from './copy';
+import { type Turn, PageTurner } from './page-turner';
+import { type Place, lastPage, shownAt, windowOf } from './paging';
+import { Sheet } from './sheet';
 import { StateLine } from './state-line';
 import { Tempo } from './tempo';
-import { shown } from './values';
-
-type WholeQuery = Required<Pick<Query, 'sort' | 'filter' | 'search'>>;
+import { sought } from './values';
+import { ViewAddress } from './view-address';
+import { PLAIN_VIEW, type Format, type Rule, type ViewState, decodeView, encodeView } from './view-state';
 
 const COUNT = new Intl.NumberFormat('en-US');
 const SEARCH_AFTER_MS = 250;
 const SWIPE_PIXELS = 60;
-const EVERYTHING: WholeQuery = { sort: [], filter: [], search: '' };
+const WALKING_KEYS = new Set(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End']);
 
 let instances = 0;
 
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
 @Component({
   selector: 'app-live-table',
-  imports: [StateLine, TableChart],
+  imports: [ColumnSettings, StateLine, TableChart, TableViews],
   templateUrl: './live-table.html',
   styleUrl: './live-table.css',
 })
@@ -57,80 +52,90 @@ export class LiveTable {
   private readonly tables = inject(LiveTableService);
   private readonly server = inject(ServerApi);
   private readonly session = inject(Session);
+  private readonly address = inject(ViewAddress);
+  private readonly clock = inject(Clock);
+  private readonly details = inject(RowDetails);
   private readonly place = viewChild.required<ElementRef<HTMLElement>>('grid');
-  private readonly rows = new Rows();
   private readonly pageTurner = new PageTurner();
-  private grid: GridApi<GridRow> | null = null;
+  private sheet: Sheet | null = null;
   private subscription: Subscription | null = null;
   private scrollAfterTurn: Turn | null = null;
   /** The column in which the keyboard goes on after it has turned the page. */
   private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private touchedAt = 0;
+  /** How many rows the table had when the viewer held the newest ones in order to read; null while they slide in. */
+  private readonly heldAt = signal<number | null>(null);
 
   protected readonly id = `live-table-${++instances}`;
   protected readonly tempo = new Tempo();
   protected readonly update = signal<TableUpdate | null>(null);
-  protected readonly query = signal<WholeQuery>(EVERYTHING);
-  protected readonly offset = signal(0);
-  protected readonly hidden = signal<ReadonlySet<string>>(new Set());
+  protected readonly view = signal<ViewState>(PLAIN_VIEW);
   protected readonly isCharted = signal(false);
+  /** The column whose format and rules are being set up. */
+  protected readonly settled = signal<string | null>(null);
   protected readonly note = signal('');
 
   protected readonly columns = computed(() => this.update()?.columns ?? [], { equal: sameColumns });
-  protected readonly total = computed(() => this.update()?.total ?? 0);
+  protected readonly settledColumn = computed(() => this.columns().find(({ name }) => name === this.settled()));
+  protected readonly query = computed(
+    () => {
+      const { sort, filter, search } = this.view();
+      return { sort, filter, search: sought(search) };
+    },
+    { equal: (one, other) => JSON.stringify(one) === JSON.stringify(other) },
+  );
+  protected readonly isSorted = computed(() => this.view().sort.length > 0);
+  /** A sort leaves nothing of the order of arrival, from neither end. */
+  protected readonly order = computed((): Order => (this.isSorted() ? 'arrival' : this.view().order));
+  protected readonly offset = computed(() => this.view().offset);
+  protected readonly total = computed(() => this.heldAt() ?? this.update()?.total ?? 0);
   protected readonly hasPrevious = computed(() => this.offset() > 0);
   protected readonly hasNext = computed(() => this.offset() + this.pageSize() < this.total());
   protected readonly isNarrowed = computed(() => this.query().filter.length > 0 || this.query().search !== '');
+  protected readonly isHeld = computed(() => this.heldAt() !== null);
+  protected readonly heldText = computed(() => {
+    const count = Math.max(0, (this.update()?.total ?? 0) - (this.heldAt() ?? 0));
+    return count === 0 ? 'Paused' : `${COUNT.format(count)} new ${count === 1 ? 'row' : 'rows'}`;
+  });
   protected readonly range = computed(() => {
     const update = this.update();
     if (update === null || update.columns.length === 0) return '';
     if (update.rows.length === 0) return this.isNarrowed() ? 'no rows match' : 'no rows yet';
-    const last = update.offset + update.rows.length - 1;
-    return `rows ${COUNT.format(update.offset)}–${COUNT.format(last)} of ${COUNT.format(update.total)}`;
+    const { offset, rows } = shownAt(update, this.where());
+    return `rows ${COUNT.format(offset + 1)}–${COUNT.format(offset + rows.length)} of ${COUNT.format(this.total())}`;
   });
 
-  protected readonly gridOptions: GridOptions<GridRow> = {
-    theme: gridTheme,
-    rowData: [],
-    columnDefs: [],
-    defaultColDef: { enableCellChangeFlash: true, resizable: true, flex: 1, suppressHeaderMenuButton: true },
-    getRowId: ({ data }: GetRowIdParams<GridRow>) => data.key,
-    // The server has filtered already, by rules of its own.
-    alwaysPassFilter: () => true,
-    asyncTransactionWaitMillis: 100,
-    rowSelection: { mode: 'multiRow', checkboxes: false, headerCheckbox: false, enableClickSelection: true },
-    // Arrows walk through the cells, as in every grid; Tab goes on to the pager instead of through all of them.
-    tabToNextCell: () => false,
-    suppressDragLeaveHidesColumns: true,
-    suppressNoRowsOverlay: true,
-    animateRows: false,
-    onGridReady: ({ api }) => {
-      this.grid = api;
-      this.showColumns();
-      const update = this.update();
-      if (update !== null) this.showRows(update);
-    },
-    onSortChanged: ({ api }) => {
-      const sorted = api.getColumnState().filter(({ sort }) => sort);
-      sorted.sort((one, other) => (one.sortIndex ?? 0) - (other.sortIndex ?? 0));
-      this.ask({ sort: sorted.map(({ colId, sort }) => [colId, sort === 'desc' ? 'desc' : 'asc']) });
-    },
-    onFilterChanged: ({ api }) => {
-      this.ask({ filter: conditions(api.getFilterModel(), this.columns()) });
-    },
-    onCellKeyDown: (event) => {
-      this.pressed(event);
-    },
-  };
+  private readonly where = computed((): Place => ({
+    order: this.order(),
+    offset: this.offset(),
+    size: this.pageSize(),
+    heldAt: this.heldAt(),
+  }));
 
   constructor() {
     const destroyed = inject(DestroyRef);
     afterNextRender(() => {
-      const grid = createGrid(this.place().nativeElement, this.gridOptions);
+      const sheet = (this.sheet = this.makeSheet());
+      sheet.setView(this.view());
+      const update = this.update();
+      if (update !== null) this.showRows(update);
       destroyed.onDestroy(() => {
-        this.grid = null;
-        grid.destroy();
+        this.sheet = null;
+        sheet.destroy();
+      });
+    });
+    // What the address says, now and after Back.
+    effect(() => {
+      const text = this.address.read(this.tableName());
+      untracked(() => {
+        if (text !== encodeView(this.view())) this.restore(decodeView(text));
+      });
+    });
+    effect(() => {
+      const text = encodeView(this.view());
+      untracked(() => {
+        this.address.write(this.tableName(), text);
       });
     });
     effect((onCleanup) => {
@@ -143,22 +148,36 @@ export class LiveTable {
       onCleanup(() => this.subscription?.unsubscribe());
     });
     effect(() => {
-      this.columns();
+      this.where();
+      this.query();
       untracked(() => {
-        this.showColumns();
+        this.move();
       });
     });
     effect(() => {
-      const size = this.pageSize();
-      untracked(() => this.subscription?.setWindow(this.offset(), size));
+      this.clock.now();
+      untracked(() => this.sheet?.tick());
     });
   }
 
   /** Goes to the page that begins with this row. */
   protected goTo(offset: number, turn: Turn = 'next'): void {
     this.scrollAfterTurn = turn;
-    this.offset.set(Math.max(0, offset));
-    this.subscription?.setWindow(this.offset(), this.pageSize());
+    this.turnTo(Math.max(0, offset));
+  }
+
+  protected goToLast(): void {
+    this.goTo(lastPage(this.total(), this.pageSize()));
+  }
+
+  protected goToTop(): void {
+    this.goTo(0);
+  }
+
+  protected toggleOrder(): void {
+    this.heldAt.set(null);
+    this.scrollAfterTurn = 'next';
+    this.change({ order: this.view().order === 'newest' ? 'arrival' : 'newest', offset: 0 });
   }
 
   protected refresh(): void {
@@ -174,11 +193,25 @@ export class LiveTable {
   }
 
   protected toggleColumn(name: string, isShown: boolean): void {
-    const hidden = new Set(this.hidden());
-    if (isShown) hidden.delete(name);
-    else hidden.add(name);
-    this.hidden.set(hidden);
-    this.grid?.setColumnsVisible([name], isShown);
+    const others = this.view().hidden.filter((each) => each !== name);
+    this.change({ hidden: isShown ? others : [...others, name] });
+    this.sheet?.setView(this.view());
+  }
+
+  /** Takes away all that was set up. */
+  protected reset(): void {
+    this.restore(PLAIN_VIEW);
+  }
+
+  protected setUp(column: string, format: Format | null, rules: readonly Rule[]): void {
+    const without = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
+      Object.fromEntries(Object.entries(all).filter(([name]) => name !== column));
+    const { formats, rules: allRules } = this.view();
+    this.change({
+      formats: { ...without(formats), ...(format && { [column]: format }) },
+      rules: { ...without(allRules), ...(rules.length && { [column]: rules }) },
+    });
+    this.sheet?.setView(this.view());
   }
 
   protected async export(format: ExportFormat): Promise<void> {
@@ -195,88 +228,147 @@ export class LiveTable {
   /** Copies the selected rows, or all of the page. */
   protected async copy(): Promise<void> {
     const update = this.update();
-    if (update === null) return;
-    const selected = new Set(this.grid?.getSelectedRows().map(({ key }) => key));
-    const places = update.columns.map((_, place) => place);
-    const visible = places.filter((place) => !this.hidden().has(update.columns[place]?.name ?? ''));
-    const rows = update.rows.filter((_, place) => selected.size === 0 || selected.has(update.keys[place] ?? ''));
-    const head = visible.map((place) => update.columns[place]?.name ?? '');
-    const body = rows.map((row) => visible.map((place) => shown(row[place], update.columns[place]?.type ?? 'string')));
+    if (update === null || this.sheet === null) return;
+    const { keys, rows: all } = shownAt(update, this.where());
+    const selected = this.sheet.selectedKeys;
+    const head = this.sheet.shownColumns;
+    const places = head.map((name) => update.columns.findIndex((column) => column.name === name));
+    const rows = all.filter((_, place) => selected.size === 0 || selected.has(keys[place] ?? ''));
+    const body = rows.map((row) => places.map((place) => this.text(update, row, place)));
     const what = `${COUNT.format(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`;
     await this.copyAs(tabSeparated([head, ...body]), what);
   }
 
-  protected wheeled({ deltaY }: WheelEvent): void {
-    if (deltaY !== 0) this.scrolledOn(deltaY > 0);
+  /** A row that is pressed stays under the pointer, so that the click is on it. */
+  protected pointed({ target }: PointerEvent): void {
+    if (target instanceof Element && target.closest('.ag-row')) this.hold();
+  }
+
+  protected wheeled({ deltaY, timeStamp }: WheelEvent): void {
+    if (deltaY !== 0) this.scrolledOn(deltaY > 0, timeStamp);
   }
 
   protected touched({ touches }: TouchEvent): void {
     this.touchedAt = touches[0]?.clientY ?? 0;
   }
 
-  protected swiped({ changedTouches }: TouchEvent): void {
+  protected swiped({ changedTouches, timeStamp }: TouchEvent): void {
     const way = this.touchedAt - (changedTouches[0]?.clientY ?? this.touchedAt);
-    if (Math.abs(way) > SWIPE_PIXELS) this.scrolledOn(way > 0);
+    if (Math.abs(way) > SWIPE_PIXELS) this.scrolledOn(way > 0, timeStamp);
+  }
+
+  private makeSheet(): Sheet {
+    return new Sheet(this.place().nativeElement, {
+      sorted: (sort) => {
+        this.ask({ sort });
+      },
+      filtered: (filter) => {
+        this.ask({ filter });
+      },
+      arranged: (arranged) => {
+        this.change(arranged);
+        this.sheet?.setView(this.view());
+      },
+      scrolled: (isAtTop) => {
+        if (isAtTop && this.offset() === 0) this.heldAt.set(null);
+        else if (!isAtTop) this.hold();
+      },
+      clicked: (key, event) => {
+        this.details.clicked(this.tableName(), key, event);
+      },
+      pressed: (event, key, row, isLast) => {
+        this.details.pressed(this.tableName(), key, event);
+        this.pressed(event, row, isLast);
+      },
+    });
   }
 
   private attach(table: string): void {
+    const { order, offset, size } = windowOf(this.where());
+    this.tempo.restart();
     this.subscription = this.tables.subscribe(
       table,
       (update) => {
         this.take(update);
       },
-      { offset: this.offset(), size: this.pageSize(), ...this.query() },
+      { order, offset, size, ...this.query() },
     );
   }
 
-  private take(update: TableUpdate): void {
-    this.tempo.take(update, Date.now());
-    this.update.set(update);
-    this.showRows(update);
-    // A filter, a swap or removals may have left less than comes before this page.
-    if (update.rows.length === 0 && update.total > 0 && update.offset >= update.total) {
-      this.goTo(Math.floor((update.total - 1) / this.pageSize()) * this.pageSize());
-    }
+  private move(): void {
+    const { order, offset, size } = windowOf(this.where());
+    this.subscription?.setWindow(offset, size, { order, ...this.query() });
   }
 
-  private showColumns(): void {
-    if (this.columns().length) this.grid?.setGridOption('columnDefs', columnDefs(this.columns()));
+  private take(update: TableUpdate): void {
+    const before = this.update();
+    this.tempo.take(update, Date.now());
+    this.update.set(update);
+    const held = this.heldAt();
+    if (held !== null && (before?.generation !== update.generation || update.total < held)) {
+      // Other rows than those that were held: the page is found anew.
+      this.heldAt.set(null);
+    } else if (this.order() === 'newest' && this.offset() > 0 && update.columns.length) {
+      this.hold();
+    }
+    this.showRows(update);
+    // A filter, a swap or removals may have left less than comes before this page.
+    if (update.rows.length === 0 && update.total > 0 && this.offset() >= update.total) {
+      this.goTo(lastPage(update.total, this.pageSize()));
+    }
   }
 
   private showRows(update: TableUpdate): void {
-    if (this.grid === null) return;
-    const step = this.rows.take(update);
-    if (step.kind === 'patch') {
-      this.grid.applyTransactionAsync({ update: step.update, add: step.add });
-    } else if (step.kind === 'replace') {
-      this.grid.flushAsyncTransactions();
-      this.grid.setGridOption('rowData', step.rows);
-      if (this.scrollAfterTurn !== null && update.offset === this.offset()) this.scrollToStart(step.rows.length);
+    if (this.sheet === null) return;
+    const where = this.where();
+    const shown = shownAt(update, where);
+    this.sheet.show(shown);
+    if (this.scrollAfterTurn !== null && shown.offset === where.offset && update.order === windowOf(where).order) {
+      this.sheet.scrollTo(this.scrollAfterTurn, shown.rows.length, this.focusAfterTurn);
+      this.scrollAfterTurn = this.focusAfterTurn = null;
     }
   }
 
-  private scrollToStart(count: number): void {
-    if (count) {
-      const place = this.scrollAfterTurn === 'previous' ? count - 1 : 0;
-      this.grid?.ensureIndexVisible(place, place ? 'bottom' : 'top');
-      if (this.focusAfterTurn !== null) this.grid?.setFocusedCell(place, this.focusAfterTurn);
-    }
-    this.scrollAfterTurn = this.focusAfterTurn = null;
+  /** Keeps the newest rows where they are while one reads them. */
+  private hold(): void {
+    const update = this.update();
+    if (this.order() === 'newest' && this.heldAt() === null && update?.rows.length) this.heldAt.set(update.total);
   }
 
-  private ask(changed: Partial<WholeQuery>): void {
-    this.query.update((query) => ({ ...query, ...changed }));
-    this.offset.set(0);
+  private turnTo(offset: number): void {
+    if (offset === 0) this.heldAt.set(null);
+    else this.hold();
+    this.change({ offset });
+  }
+
+  private change(changed: Partial<ViewState>): void {
+    this.view.update((view) => ({ ...view, ...changed }));
+  }
+
+  private ask(changed: Partial<Pick<ViewState, 'sort' | 'filter' | 'search'>>): void {
+    // The grid also tells of what it was told.
+    const view = this.view();
+    if (encodeView({ ...view, ...changed }) === encodeView(view)) return;
+    this.heldAt.set(null);
+    this.tempo.restart();
     this.scrollAfterTurn = 'next';
-    this.subscription?.setWindow(0, this.pageSize(), this.query());
+    this.change({ ...changed, offset: 0 });
   }
 
-  private scrolledOn(down: boolean): void {
-    const range = this.grid?.getVerticalPixelRange();
-    if (range === undefined) return;
-    const height = (this.grid?.getDisplayedRowCount() ?? 0) * ROW_HEIGHT;
-    const turn = this.pageTurner.turn(down, range.top <= 1, range.bottom >= height - 1, performance.now());
-    this.turn(turn);
+  private restore(view: ViewState): void {
+    this.heldAt.set(null);
+    this.tempo.restart();
+    this.view.set(view);
+    this.sheet?.setView(view);
+  }
+
+  /** `at` is when the hand moved: a busy page may hear of it later. */
+  private scrolledOn(down: boolean, at: number): void {
+    if (this.sheet === null) return;
+    const { isAtStart, isAtEnd } = this.sheet.ends;
+    const turn = this.pageTurner.turn(down, isAtStart, isAtEnd, at);
+    // Until the rows of the page before this turn are there, the end is still that of another.
+    if (this.scrollAfterTurn === null) this.turn(turn);
   }
 
   private turn(turn: Turn | null): void {
@@ -284,31 +376,36 @@ export class LiveTable {
     if (turn === 'previous' && this.hasPrevious()) this.goTo(this.offset() - this.pageSize(), 'previous');
   }
 
-  private pressed({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
-    if (!(event instanceof KeyboardEvent)) return;
-    const isLast = node.rowIndex === (this.grid?.getDisplayedRowCount() ?? 0) - 1;
+  private pressed(event: KeyboardEvent, row: number, isLast: boolean): void {
     const isOn = isLast && this.hasNext() && (event.key === 'ArrowDown' || event.key === 'PageDown');
     // From the first row, the arrow leads to the headings.
-    const isBack = node.rowIndex === 0 && this.hasPrevious() && event.key === 'PageUp';
+    const isBack = row === 0 && this.hasPrevious() && event.key === 'PageUp';
     if (isOn || isBack) {
-      this.focusAfterTurn = this.grid?.getFocusedCell()?.column.getColId() ?? null;
+      this.focusAfterTurn = this.sheet?.focused?.column ?? null;
       this.turn(isOn ? 'next' : 'previous');
+    } else if (WALKING_KEYS.has(event.key)) {
+      this.hold();
     }
     if (event.key === 'c' && (event.ctrlKey || event.metaKey)) this.copyFromKeyboard();
   }
 
   /** Several selected rows, otherwise the cell that has the focus: a click on it selects its row as well. */
   private copyFromKeyboard(): void {
-    if ((this.grid?.getSelectedRows().length ?? 0) > 1) {
+    if ((this.sheet?.selectedKeys.size ?? 0) > 1) {
       void this.copy();
       return;
     }
-    const focused = this.grid?.getFocusedCell();
+    const focused = this.sheet?.focused;
     const update = this.update();
     if (!focused || update === null) return;
-    const place = update.columns.findIndex(({ name }) => name === focused.column.getColId());
-    const text = shown(update.rows[focused.rowIndex]?.[place], update.columns[place]?.type ?? 'string');
-    void this.copyAs(text, 'the cell');
+    const place = update.columns.findIndex(({ name }) => name === focused.column);
+    const row = update.rows[update.keys.indexOf(focused.key)];
+    if (row) void this.copyAs(this.text(update, row, place), 'the cell');
+  }
+
+  private text({ columns }: TableUpdate, row: TableUpdate['rows'][number], place: number): string {
+    const column = columns[place];
+    return column === undefined ? '' : (this.sheet?.text(row[place], column) ?? '');
   }
 
   private async copyAs(text: string, what: string): Promise<void> {

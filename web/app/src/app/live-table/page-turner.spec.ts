@@ -6,7 +6,7 @@ describe('PageTurner', () => {
     expect(turner.turn(true, false, false, 1_000)).toBeNull();
     expect(turner.turn(true, false, true, 1_050)).toBeNull();
     expect(turner.turn(true, false, true, 1_400)).toBe('next');
-    expect(turner.turn(true, true, true, 1_700)).toBeNull();
+    expect(turner.turn(true, true, true, 1_500)).toBeNull();
     expect(turner.turn(false, true, false, 2_500)).toBe('previous');
   });
 });

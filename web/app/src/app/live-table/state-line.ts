@@ -5,7 +5,7 @@ import { Clock } from './clock';
 import type { Tempo } from './tempo';
 import { clockTime, duration } from './values';
 
-type Kind = 'connecting' | 'live' | 'stale' | 'error';
+type Kind = 'connecting' | 'building' | 'live' | 'stale' | 'error';
 
 /** Whether a table is live, how fast it changes and how old its newest row is. */
 @Component({
@@ -36,7 +36,7 @@ export class StateLine {
   protected readonly kind = computed((): Kind => {
     const update = this.update();
     if (update === null) return 'connecting';
-    if (this.stale() === null) return 'live';
+    if (this.stale() === null) return update.generation !== null && this.health.firstBuild() ? 'building' : 'live';
     return update.columns.length ? 'stale' : 'error';
   });
 
@@ -44,6 +44,8 @@ export class StateLine {
     switch (this.kind()) {
       case 'connecting':
         return 'Connecting…';
+      case 'building':
+        return this.health.firstBuild();
       case 'live':
         return 'live';
       case 'stale':

@@ -1,4 +1,5 @@
-import type { TableUpdate } from 'table-hub';
+import type { Row, TableUpdate } from 'table-hub';
+import { isSame } from './rows';
 
 const SPAN_MS = 5_000;
 
@@ -8,21 +9,26 @@ export class Tempo {
   private changes: { at: number; rows: number }[] = [];
   private newestAt: number | null = null;
 
+  /** Another filter or search is asked for: what it lets through has not come now. */
+  restart(): void {
+    this.before = null;
+  }
+
   /** Hears of an update. */
   take(update: TableUpdate, now: number): void {
     const { before } = this;
     this.before = update;
-    if (before?.generation === update.generation && before.offset === update.offset) {
+    if (before?.generation === update.generation && update.staleSince === null) {
       const came = Math.max(0, update.total - before.total);
-      const changed = update.rows.filter(
-        (row, place) => place < before.rows.length && row !== before.rows[place],
-      ).length;
-      if (came + changed > 0 && update.staleSince === null) this.changes.push({ at: now, rows: came + changed });
+      const rows = came + changedRows(before, update);
+      if (rows > 0) this.changes.push({ at: now, rows });
       if (came > 0) this.newestAt = now;
     }
     const stamp = newestStamp(update);
     // A window that does not reach the end of the table cannot know its newest row.
-    if (stamp !== null && update.offset + update.rows.length >= update.total) this.newestAt = stamp;
+    const hasNewest =
+      update.order === 'newest' ? update.offset === 0 : update.offset + update.rows.length >= update.total;
+    if (stamp !== null && hasNewest) this.newestAt = stamp;
   }
 
   /** Rows that changed or came in a second, over the last few. */
@@ -35,6 +41,19 @@ export class Tempo {
   age(now: number): number | null {
     return this.newestAt === null ? null : Math.max(0, now - this.newestAt);
   }
+}
+
+/** Neither rows that moved nor rows that were sent again have changed. */
+function changedRows(before: TableUpdate, after: TableUpdate): number {
+  let known: Map<string | undefined, Row | undefined> | null = null;
+  return after.rows.filter((row, place) => {
+    if (row === before.rows[place]) return false;
+    if (before.keys[place] === after.keys[place]) return !isSame(before.rows[place] ?? [], row);
+    // Rows have moved.
+    known ??= new Map(before.keys.map((key, each) => [key, before.rows[each]]));
+    const old = known.get(after.keys[place]);
+    return old !== undefined && !isSame(old, row);
+  }).length;
 }
 
 function newestStamp(update: TableUpdate): number | null {

@@ -28,7 +28,7 @@ export class Login {
     this.waiting.set(true);
     this.shownProblem.set(null);
     try {
-      if (!(await this.session.open(field.value))) {
+      if (!(await this.session.login(field.value))) {
         this.shownProblem.set('This key is not right.');
         field.select();
       }

@@ -5,6 +5,8 @@ import { clockTime } from '../live-table/values';
 const NUMBER = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
 const DAY_MS = 86_400_000;
 
+type Options = NonNullable<ChartConfiguration<'bar' | 'line'>['options']>;
+
 export interface Colours {
   readonly accent: string;
   readonly text: string;
@@ -13,26 +15,44 @@ export interface Colours {
 
 /** A picture and the sentence that says the same. */
 export interface Drawing {
+  readonly kind: DrawingKind;
   readonly title: string;
   readonly configuration: ChartConfiguration<'bar' | 'line'>;
 }
 
+export const COLOURS: Record<'light' | 'dark', Colours> = {
+  light: { accent: '#0e6177', text: '#4f5f6d', line: '#d3dce3' },
+  dark: { accent: '#4cc3df', text: '#9fb0be', line: '#2b3947' },
+};
+
+/** What a picture of a column can be. */
+export const DRAWING_KINDS = ['line', 'distribution', 'bars'] as const;
+export type DrawingKind = (typeof DRAWING_KINDS)[number];
+
+/** One picture of a column; null where there is nothing to draw. */
+export function drawing(kind: DrawingKind, data: ChartData, colours: Colours): Drawing | null {
+  const { distribution, series, frequencies } = data;
+  switch (kind) {
+    case 'line':
+      return series.length > 1 ? seriesDrawing(data, colours) : null;
+    case 'distribution': {
+      if (distribution === null) return null;
+      const width = (distribution.high - distribution.low) / distribution.counts.length;
+      const labels = distribution.counts.map((_, bin) => NUMBER.format(distribution.low + bin * width));
+      return bars(kind, `Distribution of ${data.column}`, labels, distribution.counts, colours);
+    }
+    case 'bars': {
+      if (frequencies.length === 0) return null;
+      const labels = frequencies.map(({ value }) => value ?? '(empty)');
+      const counts = frequencies.map(({ rows }) => rows);
+      return bars(kind, `Rows per ${data.column}`, labels, counts, colours);
+    }
+  }
+}
+
 /** The pictures of a column. */
 export function drawings(data: ChartData, colours: Colours): Drawing[] {
-  const { distribution, series, frequencies } = data;
-  const found: Drawing[] = [];
-  if (series.length > 1) found.push(seriesDrawing(data, colours));
-  if (distribution !== null) {
-    const width = (distribution.high - distribution.low) / distribution.counts.length;
-    const labels = distribution.counts.map((_, bin) => NUMBER.format(distribution.low + bin * width));
-    found.push(bars(`Distribution of ${data.column}`, labels, distribution.counts, colours));
-  }
-  if (frequencies.length) {
-    const labels = frequencies.map(({ value }) => value ?? '(empty)');
-    const counts = frequencies.map(({ rows }) => rows);
-    found.push(bars(`Rows per ${data.column}`, labels, counts, colours));
-  }
-  return found;
+  return DRAWING_KINDS.map((kind) => drawing(kind, data, colours)).filter((found) => found !== null);
 }
 
 function seriesDrawing({ column, series }: ChartData, colours: Colours): Drawing {
@@ -40,14 +60,15 @@ function seriesDrawing({ column, series }: ChartData, colours: Colours): Drawing
   const labels = series.map(({ at }) => moment(new Date(at), span));
   const faint = { borderColor: 'transparent', pointRadius: 0, backgroundColor: `${colours.accent}33` };
   return {
+    kind: 'line',
     title: `${column} over time`,
     configuration: {
       type: 'line',
       data: {
         labels,
         datasets: [
-          { ...faint, label: 'least', data: series.map(({ least }) => least), fill: '+1' },
-          { ...faint, label: 'greatest', data: series.map(({ greatest }) => greatest) },
+          { ...faint, label: 'least to greatest', data: series.map(({ least }) => least), fill: '+1' },
+          { ...faint, label: '', data: series.map(({ greatest }) => greatest) },
           {
             label: 'mean',
             data: series.map(({ mean }) => mean),
@@ -57,13 +78,20 @@ function seriesDrawing({ column, series }: ChartData, colours: Colours): Drawing
           },
         ],
       },
-      options: options(colours),
+      options: options(colours, true),
     },
   };
 }
 
-function bars(title: string, labels: string[], counts: readonly number[], colours: Colours): Drawing {
+function bars(
+  kind: DrawingKind,
+  title: string,
+  labels: string[],
+  counts: readonly number[],
+  colours: Colours,
+): Drawing {
   return {
+    kind,
     title,
     configuration: {
       type: 'bar',
@@ -73,15 +101,20 @@ function bars(title: string, labels: string[], counts: readonly number[], colour
   };
 }
 
-function options({ text, line }: Colours): NonNullable<ChartConfiguration<'bar' | 'line'>['options']> {
+function options({ text, line }: Colours, hasLegend = false): Options {
   const scale = { ticks: { color: text, maxTicksLimit: 8 }, grid: { color: line } };
   return {
     animation: false,
     maintainAspectRatio: false,
     interaction: { mode: 'index', intersect: false },
-    plugins: { legend: { display: false } },
+    plugins: { legend: { display: hasLegend, labels: { color: text, boxHeight: 8, filter: isNamed } } },
     scales: { x: scale, y: scale },
   };
+}
+
+/** The band has two edges and one name. */
+function isNamed({ text }: { text: string }): boolean {
+  return text !== '';
 }
 
 function moment(date: Date, span: number): string {

@@ -1,16 +1,13 @@
-import { Component, computed, effect, inject, input, linkedSignal, signal } from '@angular/core';
-import type { Column, Query } from 'table-hub';
-import { ServerApi, type ChartData } from '../server-api';
+import { Component, computed, inject, input, linkedSignal } from '@angular/core';
+import { Router } from '@angular/router';
+import { type Column, type Query, WIRE_TYPES } from 'table-hub';
+import { chartFeed } from '../cards/chart-feed';
+import { card, encodeCards } from '../cards/layout';
 import { ThemeChoice } from '../theme';
 import { CanvasChart } from './canvas-chart';
-import { type Colours, drawings } from './drawings';
+import { COLOURS, type DrawingKind, drawings } from './drawings';
 
-const REFRESH_MS = 2_000;
 const COUNT = new Intl.NumberFormat('en-US');
-const COLOURS: Record<'light' | 'dark', Colours> = {
-  light: { accent: '#0e6177', text: '#4f5f6d', line: '#d3dce3' },
-  dark: { accent: '#4cc3df', text: '#9fb0be', line: '#2b3947' },
-};
 
 /** Pictures of a column over the whole table, or over all rows that match; they follow the table. */
 @Component({
@@ -24,7 +21,16 @@ const COLOURS: Record<'light' | 'dark', Colours> = {
       }
     </select>
     @for (drawing of shownDrawings(); track drawing.title) {
-      <h3>{{ drawing.title }}</h3>
+      <div class="head">
+        <h3>{{ drawing.title }}</h3>
+        <button
+          type="button"
+          [attr.aria-label]="'Keep on the board: ' + drawing.title"
+          (click)="keep(drawing.kind, $event)"
+        >
+          Keep on the board
+        </button>
+      </div>
       <app-canvas-chart [drawing]="drawing" />
     }
     <p role="status">{{ summary() }}</p>
@@ -32,6 +38,14 @@ const COLOURS: Record<'light' | 'dark', Colours> = {
   styles: `
     :host {
       display: grid;
+      gap: 0.5rem;
+    }
+
+    .head {
+      display: flex;
+      flex-wrap: wrap;
+      align-items: center;
+      justify-content: space-between;
       gap: 0.5rem;
     }
 
@@ -47,49 +61,34 @@ export class TableChart {
   readonly columns = input.required<readonly Column[]>();
   readonly query = input.required<Query>();
 
-  private readonly server = inject(ServerApi);
+  private readonly router = inject(Router);
   private readonly themeChoice = inject(ThemeChoice);
-  private readonly data = signal<ChartData | null>(null);
-  private readonly problem = signal('');
 
   protected readonly column = linkedSignal(() => firstWorthwhile(this.columns()));
+  private readonly chart = chartFeed(() => ({ table: this.tableName(), column: this.column(), query: this.query() }));
   protected readonly shownDrawings = computed(() => {
-    const data = this.data();
+    const data = this.chart.data();
     return data === null ? [] : drawings(data, COLOURS[this.themeChoice.theme()]);
   });
   protected readonly summary = computed(() => {
-    const data = this.data();
-    return this.problem() || (data === null ? 'Counting…' : `Over ${COUNT.format(data.rows)} rows.`);
+    const data = this.chart.data();
+    return this.chart.problem() || (data === null ? 'Counting…' : `Over ${COUNT.format(data.rows)} rows.`);
   });
 
-  constructor() {
-    effect((onCleanup) => {
-      const asked = [this.tableName(), this.column(), this.query()] as const;
-      let isOver = false;
-      void this.follow(asked, () => isOver);
-      onCleanup(() => {
-        isOver = true;
-      });
+  /** Leaves the dialog for the board, where the chart stays. */
+  protected keep(kind: DrawingKind, { currentTarget }: Event): void {
+    if (currentTarget instanceof HTMLElement) currentTarget.closest('dialog')?.close();
+    const { filter, search } = this.query();
+    const query = filter?.length || search ? JSON.stringify({ filter, search }) : '';
+    void this.router.navigate(['/'], {
+      queryParams: { add: encodeCards([card(kind, this.tableName(), { column: this.column(), query })]) },
+      queryParamsHandling: 'merge',
     });
-  }
-
-  private async follow(asked: readonly [string, string, Query], isOver: () => boolean): Promise<void> {
-    while (!isOver()) {
-      try {
-        const data = await this.server.chart(...asked);
-        if (isOver()) return;
-        this.data.set(data);
-        this.problem.set('');
-      } catch (error) {
-        this.problem.set(error instanceof Error ? error.message : String(error));
-      }
-      await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
-    }
   }
 }
 
 /** The first column of numbers, otherwise the first of all. */
 function firstWorthwhile(columns: readonly Column[]): string {
-  const numeric = columns.find(({ type }) => type === 'float64' || type === 'int32' || type === 'int64');
+  const numeric = columns.find(({ type }) => WIRE_TYPES[type].isNumber);
   return (numeric ?? columns[0])?.name ?? '';
 }

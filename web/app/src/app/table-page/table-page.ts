@@ -1,5 +1,6 @@
-import { Component, input } from '@angular/core';
+import { Component, inject, input } from '@angular/core';
 import { RouterLink } from '@angular/router';
+import { EMBEDDED } from '../embedded';
 import { LiveTable } from '../live-table/live-table';
 
 /** One table over the whole page, such as for a wall screen. */
@@ -8,7 +9,9 @@ import { LiveTable } from '../live-table/live-table';
   imports: [LiveTable, RouterLink],
   template: `
     <app-live-table [tableName]="name()">
-      <a class="button" routerLink="/" aria-label="Back to the board">←</a>
+      @if (!isEmbedded) {
+        <a class="button" routerLink="/" queryParamsHandling="merge" aria-label="Back to the board">←</a>
+      }
     </app-live-table>
   `,
   styles: `
@@ -31,4 +34,6 @@ import { LiveTable } from '../live-table/live-table';
 })
 export class TablePage {
   readonly name = input.required<string>();
+
+  protected readonly isEmbedded = inject(EMBEDDED);
 }

@@ -1,0 +1,69 @@
+import type { TableInfo } from 'table-hub';
+import { added, card, checkedCards, decodeCards, defaultCards, encodeCards, movedCard, resized } from './layout';
+
+const TABLES: TableInfo[] = [
+  {
+    name: 'users_ui',
+    rows: 3,
+    columns: [
+      { name: 'userId', type: 'string' },
+      { name: 'age', type: 'int64' },
+      { name: 'ts', type: 'timestamp' },
+    ],
+  },
+  {
+    name: 'final_ui',
+    rows: 3,
+    columns: [
+      { name: 'age', type: 'int64' },
+      { name: 'balance', type: 'float64' },
+      { name: 'ts', type: 'timestamp' },
+    ],
+  },
+  { name: 'timeless', rows: 3, columns: [{ name: 'count', type: 'int64' }] },
+];
+
+describe('a board of cards', () => {
+  it('is made from the tables: a number and a grid for each, a chart where there is a time and a number', () => {
+    expect(defaultCards(TABLES).map(({ kind, table, column }) => [kind, table, column].join(' ').trim())).toEqual([
+      'number users_ui',
+      'number final_ui',
+      'number timeless',
+      'table users_ui',
+      'table final_ui',
+      'table timeless',
+      'line users_ui age',
+      'line final_ui balance',
+    ]);
+  });
+
+  it('goes through the address and back', () => {
+    const cards = [
+      card('table', 'users_ui', { view: '1eyJ' }),
+      card('number', 'final_ui', { column: 'a,b;c %', measure: 'mean', width: 4 }),
+      card('top', 'users_ui', { column: 'name', query: '{"filter":[["age",">",3]]}' }),
+      ...defaultCards(TABLES),
+    ];
+    expect(decodeCards(encodeCards(cards))).toEqual(checkedCards(cards));
+    expect(decodeCards(encodeCards([]))).toEqual([]);
+    expect(encodeCards([card('line', 'users_ui', { column: 'age' })])).toBe('line,users_ui,6,3,age');
+  });
+
+  it('leaves out what is no card, and has each once', () => {
+    expect(decodeCards('table,users_ui,6,4;table,users_ui,3,3;pie,users_ui,1,1;table,no-name,1,1;x;%,%')).toEqual([
+      card('table', 'users_ui'),
+    ]);
+    expect(checkedCards('cards')).toEqual([]);
+    expect(checkedCards([null, 1, {}])).toEqual([]);
+  });
+
+  it('is arranged and resized within its bounds', () => {
+    const [one, two] = [card('table', 'a'), card('table', 'b')];
+    expect(movedCard([one, two], 0, 9)).toEqual([two, one]);
+    expect(movedCard([one, two], 1, -1)).toEqual([two, one]);
+    expect(movedCard([one, two], 5, 0)).toEqual([one, two]);
+    expect(added([one, two], { ...one, width: 3 })).toEqual([one, two]);
+    expect(resized(one, 99, 0)).toEqual({ ...one, width: 12, height: 1 });
+    expect(resized(one, 0, 99)).toEqual({ ...one, width: 2, height: 12 });
+  });
+});

@@ -1,0 +1,131 @@
+import { Component, computed, effect, inject, input, signal, untracked } from '@angular/core';
+import { LiveTableService } from '../live-table.service';
+import { Session } from '../session';
+import { chartFeed, queryOf } from './chart-feed';
+import { type Card, cardTitle } from './layout';
+import { RowRate } from './row-rate';
+import { Sparkline } from './sparkline';
+
+const COUNT = new Intl.NumberFormat('en-US');
+const FIGURE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
+const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
+const SECOND_MS = 1_000;
+const LONG = 1_000_000_000;
+
+/** One big number: the rows of a table with how many come in a second, or what a column comes to and how it went. */
+@Component({
+  selector: 'app-number-card',
+  imports: [Sparkline],
+  template: `
+    <p class="figure">
+      <strong [title]="whole()">{{ text() }}</strong>
+      <span class="quiet">{{ detail() }}</span>
+    </p>
+    <app-sparkline [values]="line()" [label]="lineLabel()" />
+  `,
+  styles: `
+    :host {
+      display: grid;
+      flex: 1;
+      grid-template-columns: auto minmax(0, 1fr);
+      align-items: end;
+      gap: 0.8rem;
+      min-height: 0;
+      padding: 0 0.8rem 0.4rem;
+    }
+
+    .figure {
+      display: grid;
+      white-space: nowrap;
+    }
+
+    strong {
+      font-size: clamp(1.4rem, min(14cqi, 34cqh), 7rem);
+      font-variant-numeric: tabular-nums;
+      font-weight: 650;
+      line-height: 1.1;
+      letter-spacing: -0.01em;
+    }
+
+    .quiet {
+      min-height: 1.4em;
+      color: var(--quiet);
+      font-variant-numeric: tabular-nums;
+    }
+
+    app-sparkline {
+      height: 100%;
+      max-height: 6rem;
+    }
+  `,
+})
+export class NumberCard {
+  readonly card = input.required<Card>();
+
+  private readonly session = inject(Session);
+  private readonly tables = inject(LiveTableService);
+  private readonly total = signal<number | null>(null);
+  private readonly rates = signal<readonly number[]>([]);
+  private readonly isOfRows = computed(() => this.card().measure === 'rows');
+  private readonly chart = chartFeed(() => {
+    const { table, column, query } = this.card();
+    return this.isOfRows() ? null : { table, column, query: queryOf(query) };
+  });
+
+  private readonly value = computed(() => {
+    if (this.isOfRows()) return this.total();
+    const found = this.chart.data()?.distribution;
+    if (found === null || found === undefined) return null;
+    const { low, high, mean, sum } = found;
+    return { rows: null, least: low, greatest: high, mean, sum }[this.card().measure];
+  });
+  protected readonly text = computed(() => {
+    const value = this.value();
+    if (value === null) return '–';
+    if (this.isOfRows()) return COUNT.format(value);
+    return Math.abs(value) >= LONG ? SHORT.format(value) : FIGURE.format(value);
+  });
+  protected readonly whole = computed(() => String(this.value() ?? ''));
+  protected readonly detail = computed(() => {
+    if (!this.isOfRows()) {
+      const rows = this.chart.data()?.rows;
+      return this.chart.problem() || (rows === undefined ? '' : `of ${COUNT.format(rows)} rows`);
+    }
+    const latest = this.rates().slice(-10);
+    const rate = latest.reduce((sum, each) => sum + each, 0) / (latest.length || 1);
+    return `${rate >= 10 || rate === 0 ? rate.toFixed(0) : rate.toFixed(1)} rows/s`;
+  });
+  protected readonly line = computed(() =>
+    this.isOfRows() ? this.rates() : (this.chart.data()?.series.map(({ mean }) => mean) ?? []),
+  );
+  protected readonly lineLabel = computed(() =>
+    this.isOfRows() ? `Rows a second of ${this.card().table}` : `${cardTitle(this.card())}: its mean over time`,
+  );
+
+  constructor() {
+    const key = computed(() => JSON.stringify([this.card().table, this.card().query, this.isOfRows()]));
+    effect((onCleanup) => {
+      key();
+      if (this.session.hub() === null || !this.isOfRows()) return;
+      const { table, query } = untracked(this.card);
+      const rate = new RowRate();
+      const subscription = untracked(() =>
+        this.tables.subscribe(
+          table,
+          (update) => {
+            rate.take(update);
+            if (update.columns.length) this.total.set(update.total);
+          },
+          { ...queryOf(query), size: 1 },
+        ),
+      );
+      const ticking = setInterval(() => {
+        this.rates.set(rate.tick());
+      }, SECOND_MS);
+      onCleanup(() => {
+        clearInterval(ticking);
+        subscription.unsubscribe();
+      });
+    });
+  }
+}

@@ -1,0 +1,275 @@
+import {
+  type CellKeyDownEvent,
+  type ColumnState,
+  type FullWidthCellKeyDownEvent,
+  type GridApi,
+  type GridOptions,
+  createGrid,
+} from 'ag-grid-community';
+import type { Column, Filter, Sort, TableUpdate } from 'table-hub';
+import { columnDefs, sameColumns } from './columns';
+import { conditions, filterModel } from './filters';
+import { ROW_HEIGHT, gridTheme } from './grid-modules';
+import { Looks } from './looks';
+import type { Turn } from './page-turner';
+import { type GridRow, Rows } from './rows';
+import { whole } from './values';
+import { PLAIN_VIEW, type ViewState } from './view-state';
+
+const FRESH_MS = 1_500;
+/** Rows that come faster than the eye follows jump instead of sliding. */
+const SLIDES_AT_MOST_EVERY_MS = 300;
+/** Up to this width a column keeps what it needs. */
+const WIDE = 210;
+const SCROLLBAR = 16;
+const FONT = '13px system-ui, sans-serif';
+
+/** Who hears what the viewer does with the grid. */
+export interface SheetListener {
+  sorted(sort: Sort): void;
+  filtered(filter: Filter): void;
+  arranged(arranged: Pick<ViewState, 'columns' | 'widths'>): void;
+  scrolled(isAtTop: boolean): void;
+  clicked(key: string | undefined, event: Event | null | undefined): void;
+  pressed(event: KeyboardEvent, key: string | undefined, row: number, isLast: boolean): void;
+}
+
+/** The grid: shows rows as they are told, and tells what the viewer does with them. */
+export class Sheet {
+  private readonly grid: GridApi<GridRow>;
+  private readonly rows = new Rows();
+  private readonly looks = new Looks();
+  private columns: readonly Column[] = [];
+  private view: ViewState = PLAIN_VIEW;
+  private sample: TableUpdate['rows'] = [];
+  private isApplying = false;
+  private isMeasured = false;
+  private slidAt = 0;
+
+  constructor(
+    private readonly place: HTMLElement,
+    private readonly listener: SheetListener,
+  ) {
+    this.grid = createGrid(place, this.options());
+    place.addEventListener('mouseover', ({ target }) => {
+      if (target instanceof HTMLElement) this.explain(target);
+    });
+  }
+
+  destroy(): void {
+    this.grid.destroy();
+  }
+
+  get selectedKeys(): ReadonlySet<string> {
+    return new Set(this.grid.getSelectedRows().map(({ key }) => key));
+  }
+
+  /** The names of the columns that are shown, in their order. */
+  get shownColumns(): string[] {
+    return this.grid.getAllDisplayedColumns().map((column) => column.getColId());
+  }
+
+  /** The column and the key of the row of the cell that has the focus. */
+  get focused(): { column: string; key: string } | null {
+    const cell = this.grid.getFocusedCell();
+    const key = cell && this.grid.getDisplayedRowAtIndex(cell.rowIndex)?.data?.key;
+    return key === undefined || key === null ? null : { column: cell?.column.getColId() ?? '', key };
+  }
+
+  /** A value as the grid writes it. */
+  text(value: TableUpdate['rows'][number][number] | undefined, column: Column): string {
+    return this.looks.text(value, column);
+  }
+
+  private setColumns(columns: readonly Column[]): void {
+    if (columns.length === 0 || sameColumns(columns, this.columns)) return;
+    this.columns = columns;
+    this.looks.forget();
+    this.isMeasured = false;
+    this.grid.setGridOption('columnDefs', columnDefs(columns, this.looks));
+    this.arrange();
+  }
+
+  setView(view: ViewState): void {
+    this.view = view;
+    this.looks.setUpAs(view);
+    if (this.columns.length === 0) return;
+    this.arrange();
+    this.rewrite();
+  }
+
+  /** Texts that tell how long ago something was. */
+  tick(): void {
+    const columns = this.looks.relative.filter((name) => this.columns.some((column) => column.name === name));
+    if (columns.length) this.rewrite(columns);
+  }
+
+  show(update: TableUpdate): void {
+    this.setColumns(update.columns);
+    const now = Date.now();
+    this.sample = update.rows;
+    const isRewritten = this.looks.take(update, now);
+    const step = this.rows.take(update, now);
+    if (step.kind === 'patch') {
+      if (step.insert.length) this.slide(now);
+      if (step.insert.length || step.remove.length)
+        this.grid.applyTransactionAsync({ add: step.insert, addIndex: 0, remove: step.remove, update: step.update });
+      if (step.add.length || (step.update.length && !step.insert.length && !step.remove.length))
+        this.grid.applyTransactionAsync({
+          add: step.add,
+          update: step.insert.length || step.remove.length ? [] : step.update,
+        });
+    } else if (step.kind === 'replace') {
+      this.grid.flushAsyncTransactions();
+      this.grid.setGridOption('animateRows', false);
+      this.grid.setGridOption('rowData', step.rows);
+    }
+    if ((isRewritten || !this.isMeasured) && update.rows.length) this.measure();
+    if (isRewritten) this.rewrite();
+  }
+
+  /** Shows the beginning of another page, or its end for who turns back, and goes on in the focused column. */
+  scrollTo(turn: Turn, count: number, focused: string | null): void {
+    if (count === 0) return;
+    const place = turn === 'previous' ? count - 1 : 0;
+    this.grid.ensureIndexVisible(place, place ? 'bottom' : 'top');
+    if (focused !== null) this.grid.setFocusedCell(place, focused);
+  }
+
+  /** Whether there is nothing above, and nothing below. */
+  get ends(): { isAtStart: boolean; isAtEnd: boolean } {
+    const { top, bottom } = this.grid.getVerticalPixelRange();
+    return { isAtStart: top <= 1, isAtEnd: bottom >= this.grid.getDisplayedRowCount() * ROW_HEIGHT - 1 };
+  }
+
+  private options(): GridOptions<GridRow> {
+    return {
+      theme: gridTheme,
+      rowData: [],
+      columnDefs: [],
+      defaultColDef: { enableCellChangeFlash: true, resizable: true, suppressHeaderMenuButton: true },
+      getRowId: ({ data }) => data.key,
+      rowClassRules: { fresh: ({ data }) => data?.cameAt != null && Date.now() - data.cameAt < FRESH_MS },
+      // The server has filtered already, by rules of its own.
+      alwaysPassFilter: () => true,
+      asyncTransactionWaitMillis: 100,
+      rowSelection: { mode: 'multiRow', checkboxes: false, headerCheckbox: false, enableClickSelection: true },
+      // Arrows walk through the cells, as in every grid; Tab goes on to the pager instead of through all of them.
+      tabToNextCell: () => false,
+      suppressDragLeaveHidesColumns: true,
+      suppressNoRowsOverlay: true,
+      animateRows: false,
+      onSortChanged: ({ api }) => {
+        if (this.isApplying) return;
+        const sorted = api.getColumnState().filter(({ sort }) => sort);
+        sorted.sort((one, other) => (one.sortIndex ?? 0) - (other.sortIndex ?? 0));
+        this.listener.sorted(sorted.map(({ colId, sort }) => [colId, sort === 'desc' ? 'desc' : 'asc']));
+      },
+      onFilterChanged: ({ api }) => {
+        if (!this.isApplying) this.listener.filtered(conditions(api.getFilterModel(), this.columns));
+      },
+      onColumnMoved: ({ finished }) => {
+        if (finished && !this.isApplying) this.tellArranged();
+      },
+      onColumnResized: ({ finished, source, columns }) => {
+        if (!finished || source !== 'uiColumnResized') return;
+        const widths = Object.fromEntries((columns ?? []).map((each) => [each.getColId(), each.getActualWidth()]));
+        this.tellArranged(widths);
+      },
+      onGridSizeChanged: () => {
+        if (this.isMeasured) this.measure();
+      },
+      onBodyScroll: ({ direction }) => {
+        if (direction === 'vertical') this.listener.scrolled(this.ends.isAtStart);
+      },
+      onRowClicked: ({ data, event }) => {
+        this.listener.clicked(data?.key, event);
+      },
+      onCellKeyDown: (event) => {
+        this.press(event);
+      },
+    };
+  }
+
+  private press({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
+    if (!(event instanceof KeyboardEvent)) return;
+    const row = node.rowIndex ?? 0;
+    this.listener.pressed(event, node.data?.key, row, row === this.grid.getDisplayedRowCount() - 1);
+  }
+
+  private tellArranged(widths: Record<string, number> = {}): void {
+    const order = this.grid.getColumnState().map(({ colId }) => colId);
+    const isOwn = order.every((name, place) => name === this.columns[place]?.name);
+    this.listener.arranged({ columns: isOwn ? [] : order, widths: { ...this.view.widths, ...widths } });
+  }
+
+  /** Puts columns, sort and filters as the view has them. */
+  private arrange(): void {
+    const { hidden, columns, sort, filter } = this.view;
+    const names = this.columns.map(({ name }) => name);
+    const known = columns.filter((name) => names.includes(name));
+    const order = [...known, ...names.filter((name) => !known.includes(name))];
+    const state = order.map((colId): ColumnState => {
+      const sortIndex = sort.findIndex(([name]) => name === colId);
+      return { colId, hide: hidden.includes(colId), sort: sort[sortIndex]?.[1] ?? null, sortIndex };
+    });
+    this.isApplying = true;
+    this.grid.applyColumnState({ state, applyOrder: true });
+    const model = filterModel(filter, this.columns);
+    if (JSON.stringify(conditions(this.grid.getFilterModel(), this.columns)) !== JSON.stringify(filter))
+      this.grid.setFilterModel(model);
+    this.isApplying = false;
+    if (this.isMeasured) this.measure();
+  }
+
+  /** Widths by heading and content; where there is room, columns share it. */
+  private measure(): void {
+    this.isMeasured = true;
+    const context = document.createElement('canvas').getContext('2d');
+    if (context) context.font = FONT;
+    const measure = (text: string) => context?.measureText(text).width ?? 7 * text.length;
+    const { hidden, widths } = this.view;
+    const needed = this.columns.map((column, place) => ({
+      colId: column.name,
+      own: widths[column.name],
+      width: widths[column.name] ?? this.looks.width(column, place, this.sample, measure),
+    }));
+    const shown = needed.filter(({ colId }) => !hidden.includes(colId));
+    const room = this.place.clientWidth - SCROLLBAR;
+    const sum = (part: (width: number) => number) => shown.reduce((total, { width }) => total + part(width), 0);
+    const lacking = sum((width) => width) - room;
+    // Wide columns give way first, so that the others can be seen without scrolling.
+    const spare = sum((width) => Math.max(0, width - WIDE));
+    const given = Math.min(1, Math.max(0, lacking) / (spare || 1));
+    this.grid.applyColumnState({
+      state: needed.map(({ colId, width, own }) => ({
+        colId,
+        width: own ?? Math.floor(width - Math.max(0, width - WIDE) * given),
+        flex: lacking < 0 && own === undefined ? width : null,
+      })),
+    });
+  }
+
+  private rewrite(columns: string[] | null = null): void {
+    this.grid.refreshCells({ ...(columns && { columns }), force: true, suppressFlash: true });
+  }
+
+  private slide(now: number): void {
+    const isCalm = now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
+    this.slidAt = now;
+    this.grid.setGridOption('animateRows', isCalm && !matchMedia('(prefers-reduced-motion: reduce)').matches);
+  }
+
+  /** Under the pointer: all of a value that does not fit or says more than is shown. */
+  private explain(target: HTMLElement): void {
+    const cell = target.closest<HTMLElement>('.ag-cell');
+    const place = this.columns.findIndex(({ name }) => name === cell?.getAttribute('col-id'));
+    const column = this.columns[place];
+    const index = Number(cell?.closest('.ag-row')?.getAttribute('row-index') ?? NaN);
+    const value = this.grid.getDisplayedRowAtIndex(index)?.data?.values[place];
+    if (cell === null || column === undefined) return;
+    const text = whole(value, column.type);
+    const isCut = cell.scrollWidth > cell.clientWidth;
+    cell.title = isCut || text !== cell.textContent ? text : '';
+  }
+}
