@@ -10,7 +10,7 @@ import pytest
 
 from liveboard.commands import cli
 from liveboard.commands.access import choose
-from liveboard.config import KeySettings, Secret, ServerSettings
+from liveboard.config import KeySettings, Secret, ServerSettings, Settings
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Role
 from liveboard.serving import hashes
@@ -106,7 +106,11 @@ def test_the_key_in_a_header(header: str | None, key: str | None) -> None:
 SHORT = KeySettings(name="wall", role="viewer", key=Secret("fifteen letters"))
 
 
-@pytest.mark.parametrize("check", [check_keys, choose])
+def choose_of(server: ServerSettings) -> None:
+    choose(Settings(server=server))
+
+
+@pytest.mark.parametrize("check", [check_keys, choose_of])
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "board.example.com"])
 def test_other_machines_are_not_let_in_with_a_short_key(check: Callable[[ServerSettings], None], host: str) -> None:
     for server, name, length in (

@@ -112,6 +112,11 @@ def test_the_paths_of_the_server_are_not_the_pages(folder: Path, path: str) -> N
     assert Page(folder).route().matches({"type": "http", "method": "GET", "path": path})[0] is Match.NONE
 
 
+@pytest.mark.parametrize("path", ["", "*", "table"])
+def test_a_path_without_a_slash_is_nobodys(folder: Path, path: str) -> None:
+    assert Page(folder).route().matches({"type": "http", "method": "GET", "path": path})[0] is Match.NONE
+
+
 def test_a_page_that_is_not_built_says_so(tmp_path: Path) -> None:
     answer = get(tmp_path / "nothing", "/")
     assert answer.status_code == 503

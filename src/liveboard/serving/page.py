@@ -73,7 +73,8 @@ class Page:
 
 class _PageRoute(Route):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope["path"].split("/")[1] in _SERVER_PATHS:
+        # Clients may send a target without any slash.
+        if scope["path"].removeprefix("/").partition("/")[0] in _SERVER_PATHS:
             return Match.NONE, {}
         return super().matches(scope)
 

@@ -64,6 +64,8 @@ export class LiveTable {
   private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private touchedAt = 0;
+  /** The view as the address was last seen or told to have it: a view that changed since is not news from the address. */
+  private addressed = '';
   /** How many rows the table had when the viewer held the newest ones in order to read; null while they slide in. */
   private readonly heldAt = signal<number | null>(null);
 
@@ -129,12 +131,15 @@ export class LiveTable {
     effect(() => {
       const text = this.address.read(this.tableName());
       untracked(() => {
+        if (text === this.addressed) return;
+        this.addressed = text;
         if (text !== encodeView(this.view())) this.restore(decodeView(text));
       });
     });
     effect(() => {
       const text = encodeView(this.view());
       untracked(() => {
+        this.addressed = text;
         this.address.write(this.tableName(), text);
       });
     });
