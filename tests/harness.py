@@ -32,6 +32,13 @@ PATIENCE_S = 240.0
 # A Spark that runs for a minute does not get back what Java's second compiler takes: without it, two tests of crashes
 # needed 79 s of the processor instead of 130 s (one run each, on a busy machine).
 QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+# Nor what it takes to generate and compile code for a few hundred records: another quarter less. Only for tests of what
+# becomes of processes under little load; those of rows have the code generated, as users have.
+QUICK_SPARK = {
+    **QUICK_JAVA,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 # Generations of tests that name theirs are below.
 _numbers = count(1_000)
 

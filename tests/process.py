@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import psutil
-from harness import PATIENCE_S, QUICK_JAVA, until
+from harness import PATIENCE_S, QUICK_SPARK, until
 
 from liveboard.contract.board import Board, Source
 from liveboard.contract.paths import written_path
@@ -30,7 +30,7 @@ class Pipeline:
             "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
-            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
             "LIVEBOARD_BOARD": _toml(board),
             **environment,
         }
