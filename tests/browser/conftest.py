@@ -20,8 +20,8 @@ PATIENCE_MS = 20_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
-@pytest.fixture
-def board(kafka: str) -> Board:
+@pytest.fixture(scope="module")
+def module_board(kafka: str) -> Board:
     """A board with a live generation."""
     Admin({"bootstrap.servers": kafka}).create(["users", "users-b", "liveboard-control"])
     board = Board(kafka)
@@ -30,12 +30,28 @@ def board(kafka: str) -> Board:
     return board
 
 
-@pytest.fixture
-def running(board: Board) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def module_server(module_board: Board) -> Iterator[Running]:
     """A server that shows the board."""
-    with serving(board.bootstrap) as running:
-        running.bound(str(board.live))
+    with serving(module_board.bootstrap) as running:
         yield running
+
+
+@pytest.fixture
+def board(module_board: Board) -> Iterator[Board]:
+    """The board for a test that writes; the next one finds rows as if nobody had."""
+    yield module_board
+    before = list(module_board.generations)
+    fill(module_board)
+    for generation in before:
+        module_board.close(generation)
+
+
+@pytest.fixture
+def running(module_board: Board, module_server: Running) -> Running:
+    """The server, with the board as it is now."""
+    module_server.bound(str(module_board.live))
+    return module_server
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from live import KEY, NAMES, Board, Running, serving, wait
@@ -24,7 +25,9 @@ from playwright.sync_api import Page, Route, expect
 from liveboard.commands import access
 from liveboard.commands.access import Access
 from liveboard.contract.board import Wiring
+from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.status import GenerationRecord, Phase, Progress, State
+from liveboard.serving import status_topic
 
 pytestmark = pytest.mark.integration
 
@@ -157,6 +160,7 @@ def test_a_swap_never_empties_the_grid(page: Page, running: Running, board: Boar
     assert page.evaluate("window.fewest") > 5
 
 
+@pytest.mark.usefixtures("board")  # which is filled anew afterwards
 def test_the_very_first_build_is_shown_as_soon_as_its_rows_are_written(page: Page, kafka: str) -> None:
     board = Board(kafka)
     generation = board.build(TABLES)
@@ -183,10 +187,10 @@ def test_the_very_first_build_is_shown_as_soon_as_its_rows_are_written(page: Pag
         assert page.evaluate("window.fewest") > 0
 
 
-def test_stale_and_healed_when_the_server_comes_back(
-    page: Page, running: Running, board: Board, complaints: list[str]
-) -> None:
+def test_stale_and_healed_when_the_server_comes_back(page: Page, board: Board, complaints: list[str]) -> None:
     complaints.append("WebSocket connection")
+    running = Running(board.bootstrap)
+    running.bound(str(board.live))
     log_in(page, running, "/table/users_ui")
     grid = table(page)
     expect_first(grid, "userId", ["u999"])
@@ -203,7 +207,11 @@ def test_stale_and_healed_when_the_server_comes_back(
         again.stop()
 
 
-def test_stale_and_healed_when_the_pipeline_comes_back(page: Page, running: Running, board: Board) -> None:
+def test_stale_and_healed_when_the_pipeline_comes_back(
+    page: Page, running: Running, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow the page is.
+    monkeypatch.setattr(status_topic, "CAUGHT_UP_AFTER_S", 3_600)
     log_in(page, running, "/table/users_ui")
     grid = table(page)
     expect(grid.locator(".state")).to_have_text("live")
@@ -211,7 +219,14 @@ def test_stale_and_healed_when_the_pipeline_comes_back(page: Page, running: Runn
     expect(grid.locator(".state")).to_have_text(re.compile(r"stale since \d\d:\d\d:\d\d"))
     expect_first(grid, "userId", ["u999"])
     board.announce()
+    expect(grid.locator(".state")).to_have_text("catching up")
+    # So it is called also for who comes now, until a row of now comes.
+    page.reload()
+    expect(page.locator("header .state")).to_have_text("catching up")
+    expect(grid.locator(".state")).to_have_text("catching up")
+    board.write(str(board.live), {"0-1000": [*user(1000)[:3], timestamp_text(int(time.time() * 1000) + 1)]})
     expect(grid.locator(".state")).to_have_text("live")
+    expect(page.locator("header .state")).to_have_text("live")
 
 
 def test_the_control_panel_sends_a_message(page: Page, running: Running, board: Board) -> None:

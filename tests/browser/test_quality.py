@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 WEB = Path(__file__).parents[2] / "web"
 MAX_BUNDLE_BYTES = 450_000
-MOUNTS = 200
+MOUNTS = 90
 # Whatever a grid leaves behind is more than this: it has dozens of listeners, hundreds of nodes and 300 rows.
 MOST_PER_MOUNT = {"JSEventListeners": 0.5, "Nodes": 5, "JSHeapUsedSize": 20_000}
 

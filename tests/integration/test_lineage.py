@@ -87,8 +87,32 @@ def test_b44_a_reject_has_its_record(running: Running, origins: Origins) -> None
 
 
 def test_a_key_that_tells_no_position_is_said_to(running: Running) -> None:
-    answer = explained(running, "nearest", "=entity")
+    answer = explained(running, "nearest", "entity")
     assert answer["sources"][0]["note"] == "its source records are not told by its key"
+
+
+def test_b44_a_row_of_a_table_by_key_has_the_newest_record_of_its_key(running: Running) -> None:
+    answer = explained(running, "kept_ui", '="a:b"')
+    assert places(answer) == [("kept", 0, 2)]
+    assert '"name": "Ada"' in answer["sources"][0]["value"]
+    # No text tells the key, but there is one record of this time.
+    assert places(explained(running, "kept_ui", "=7")) == [("kept", 0, 4)]
+    gone = explained(running, "kept_ui", '="gone"')["sources"][0]
+    assert gone["note"] == "the newest record of this key was not found: Kafka may have deleted it"
+
+
+def test_b44_joins_with_tables_by_key_find_their_records(running: Running) -> None:
+    assert places(explained(running, "owned", "0-0")) == [("accounts", 0, 0), ("kept", 0, 2)]
+    assert places(explained(running, "kept_pairs", '="a:b":0-1')) == [("kept", 0, 2), ("accounts", 0, 1)]
+    assert places(explained(running, "owners", "0-2")) == [("accounts", 0, 2), ("kept", 0, 2)]
+    replaced = explained(running, "owners", "0-0")["sources"][1]
+    assert replaced["note"] == "kept_ui shows only the newest record of this userId, which came after the row"
+
+
+def test_tables_say_what_they_are(running: Running) -> None:
+    kinds = {table["name"]: table["kind"] for table in get(running, "/api/tables")[1]["tables"]}
+    assert (kinds["users_ui"], kinds["final_ui"], kinds["rejects_ui"]) == ("source", "join", "rejects")
+    assert (kinds["control_raw"], kinds["orchestrator_status"]) == ("control", "status")
 
 
 def test_roles_hold_for_what_is_behind_a_row(running: Running) -> None:
@@ -130,10 +154,11 @@ def test_a_preview_says_what_a_topic_would_bring(running: Running, origins: Orig
 
 def test_the_pulse_counts_what_came_of_each_source(running: Running, origins: Origins) -> None:
     _, pulse = get(running, "/api/pulse")
-    assert (pulse["generation"], pulse["events"]) == (origins.generation, 6)
+    assert (pulse["generation"], pulse["events"]) == (origins.generation, 9)
     assert [(each["source"], each["rows"], each["rejected"], each["reason"]) for each in pulse["sources"]] == [
         ("users", 2, 1, "userId: expected string, found number"),
         ("accounts", 3, 0, None),
+        ("kept", 3, 0, None),
     ]
     _, pulse = get(running, "/api/pulse", "the key of users")
     assert [(each["source"], each["rejected"]) for each in pulse["sources"]] == [("users", None)]

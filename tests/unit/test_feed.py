@@ -8,16 +8,18 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from liveboard.contract.board import Wiring
+from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import Names
 from liveboard.contract.schema import TS, Column
-from liveboard.contract.status import STALE_AFTER_S, BoardStatus, GenerationRecord, Phase, State
+from liveboard.contract.status import STALE_AFTER_S, BoardStatus, GenerationRecord, Phase, State, back_again
 from liveboard.serving.changelogs import Changelog, Changelogs
 from liveboard.serving.feed_health import FeedHealth
 from liveboard.serving.handover import AHEAD, Handover
-from liveboard.serving.status_topic import StatusTopic
+from liveboard.serving.status_topic import CAUGHT_UP_AFTER_S, StatusTopic
 from liveboard.serving.topic_ends import TopicEnds
 
 NAMES = Names()
@@ -135,7 +137,7 @@ def test_a_status_goes_stale_once_per_reason_and_is_fresh_again_with_the_next_on
     assert because is not None
     assert ": Kafka is away; the last was: all is well" in because.message
     status.take(board("back").encode(), 1, int(late) * 1000)
-    assert status.news() == board("back")
+    assert status.news() == back_again(board("back"))
     assert not status.is_silent(late)
     assert status.stale(late, "") is None
 
@@ -199,19 +201,45 @@ def test_b44_a_kafka_that_is_away_is_named_with_the_time_since_also_where_no_sta
     assert away.phase is Phase.AWAY
     assert away.message == "Kafka has not answered since 2023-11-14T22:13:20.000000Z: no broker at localhost:9092"
     assert status.away(KEPT_S, "no broker at localhost:9092") is None
-    back = status.back()
+    back = status.back(KEPT_S)
     assert back is not None
     assert (back.phase, back.message) == (Phase.STARTING, "waiting for the pipeline to start")
-    assert status.back() is None
+    assert status.back(KEPT_S) is None
     status.end = 1
     status.take(board("all is well").encode(), 0, KEPT_S * 1000, KEPT_S)
-    assert status.news() == board("all is well")
+    assert status.news() == back_again(board("all is well"))
     assert not status.is_doubtful(KEPT_S + 6)
     assert status.is_doubtful(KEPT_S + 8)
     gone = status.away(KEPT_S, "no broker")
     assert gone is not None
     assert gone.phase is Phase.AWAY
-    assert status.back() == board("all is well")
+    assert status.back(KEPT_S + 9) == back_again(board("all is well"))
+
+
+def test_b44_a_pipeline_that_is_back_catches_up_until_it_writes_rows_of_now_or_nothing_more() -> None:
+    def restarted() -> StatusTopic:
+        status = StatusTopic()
+        status.end = 0
+        down = msgspec.structs.replace(board(), phase=Phase.RESTARTING)
+        for offset, each in enumerate((down, board())):
+            status.take(each.encode(), offset, KEPT_S * 1000, KEPT_S)
+            shown = status.news()
+        assert shown == back_again(board())
+        return status
+
+    now = timestamp_text(KEPT_S * 1000 + 1)
+    status = restarted()
+    status.wrote(ROW.replace(b"2026", b"2020"), KEPT_S + 1)
+    assert status.caught_up(KEPT_S + 1 + CAUGHT_UP_AFTER_S / 2) is None
+    # The document is repeated meanwhile.
+    status.take(board().encode(), 2, KEPT_S * 1000 + 5000, KEPT_S + 5)
+    assert status.news() == back_again(board())
+    status.wrote(f'["ada","{now}"]'.encode(), KEPT_S + 5)
+    assert status.caught_up(KEPT_S + 5) == board()
+    assert status.caught_up(KEPT_S + 5) is None
+    status.take(board().encode(), 3, KEPT_S * 1000 + 10_000, KEPT_S + 10)
+    assert status.news() == board()
+    assert restarted().caught_up(KEPT_S + CAUGHT_UP_AFTER_S) == board()
 
 
 def test_refusals_last_until_the_topic_can_be_read_outages_are_no_error_and_a_crash_stays() -> None:

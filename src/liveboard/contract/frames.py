@@ -164,6 +164,8 @@ class TableInfo(msgspec.Struct, frozen=True):
     name: str
     columns: tuple[WireColumn, ...]
     rows: int
+    kind: str = ""
+    """What it is: source, join, rejects, control, status; empty where nothing tells."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag_field="ev", tag="ready"):

@@ -60,6 +60,8 @@ class Phase(StrEnum):
     """The document has not been repeated for a while. Readers say so; it is never on record."""
     AWAY = "away"
     """Kafka does not answer. Readers say so; it is never on record."""
+    CATCHING_UP = "catching_up"
+    """Live again, but the rows that come are of records from before. Readers say so; it is never on record."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -199,6 +201,13 @@ def cut_off(status: BoardStatus | None, since_ms: int, why: str) -> BoardStatus:
     """The document as readers show it while Kafka does not answer them; they may never have read one."""
     message = f"Kafka has not answered since {timestamp_text(since_ms)}: {why}"
     return msgspec.structs.replace(status or BoardStatus(sources=()), phase=Phase.AWAY, message=message)
+
+
+def back_again(status: BoardStatus) -> BoardStatus:
+    """The document as readers show it while a pipeline that is back does what it has missed."""
+    return msgspec.structs.replace(
+        status, phase=Phase.CATCHING_UP, message=status.message or "the pipeline is back and catches up"
+    )
 
 
 def status_columns(sources: tuple[str, ...]) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ from liveboard.contract.names import STATUS_TABLE, generation_number, is_table_n
 from liveboard.contract.schema import Column
 from liveboard.contract.status import STATUS_KEY, BoardStatus, State, status_columns, status_row
 from liveboard.serving.auth import Grant
+from liveboard.serving.origins import Origins
 from liveboard.serving.table import Applied, Change, Table
 
 FOLLOWED = (State.BUILDING, State.LIVE, State.RETIRING)
@@ -64,7 +65,12 @@ class Catalogue:
 
     def infos(self, grant: Grant) -> tuple[TableInfo, ...]:
         """The tables that names mean, as viewers with a key are told of them."""
-        return tuple(TableInfo(table.name, table.wire, len(table)) for table in self.named() if grant.shows(table.name))
+        origins = Origins(self.status.generations.get(self.live or "") if self.status else None)
+        return tuple(
+            TableInfo(table.name, table.wire, len(table), origins.kind(table.name))
+            for table in self.named()
+            if grant.shows(table.name)
+        )
 
     def find(self, grant: Grant, name: str, generation: str | None = None) -> Table:
         """What a name means, or a table of one generation; otherwise a FrameError.

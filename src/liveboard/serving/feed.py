@@ -143,6 +143,8 @@ class Feed:
                 self._handover.do(self._catalogue.loaded, changelog.load(self._max_rows.of(changelog.name)))
         if status := self._status.news():
             self._follow(consumer, status)
+        elif status := self._status.caught_up(time.time()):
+            self._handover.do(self._catalogue.status_changed, status)
 
     def _take(self, message: Message) -> None:
         """Anything but a row."""
@@ -168,6 +170,8 @@ class Feed:
 
     def _hand_on(self, changelog: Changelog) -> None:
         changes, changelog.changes = changelog.changes, []
+        if changelog.generation is not None:
+            self._status.wrote(changes[-1][1], time.time())
         for at in range(0, len(changes), _SLICE):
             some = changes[at : at + _SLICE]
             self._handover.do(self._catalogue.changed, changelog.generation, changelog.name, some)
@@ -211,7 +215,7 @@ class Feed:
         if self.health.outage:
             shown = self._status.away(self.health.out_since, self.health.outage)
         else:
-            shown = self._status.back() or self._status.stale(time.time(), "")
+            shown = self._status.back(time.time()) or self._status.stale(time.time(), "")
         if shown:
             _log.warning("board out of reach", extra={"phase": shown.phase, "reason": shown.message})
             self._handover.do(self._catalogue.status_changed, shown)

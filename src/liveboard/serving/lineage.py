@@ -1,7 +1,8 @@
-"""Where a row comes from: the source records behind it, read from Kafka by position.
+"""Where a row comes from: the source records behind it, read from Kafka.
 
 A row's key has the positions of its records. That of a left or an as-of join has the left one's only; the right one is
-then found in the right source's table, by the join's own rule.
+then found in the right source's table, by the join's own rule. The row of a table by key has its key and the time of
+the newest record of it, which is searched for among the records of that time.
 
 Who sees what: a record's place is shown to keys that show the table of its source. Its raw text may have fields that no
 table shows, so it is shown to keys that show `rejects_ui` too, where raw texts are shown already.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -19,20 +21,25 @@ import msgspec
 import orjson
 from starlette.exceptions import HTTPException
 
-from liveboard.contract.changelog import TS_AT, timestamp_text
+from liveboard.contract.changelog import BY_KEY, TS_AT, timestamp_text
 from liveboard.contract.frames import WireColumn
 from liveboard.contract.names import REJECTS_TABLE
 from liveboard.serving import records
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.origins import Origin, Origins
-from liveboard.serving.records import Lookups, Position, Record
+from liveboard.serving.records import Lookups, Position, Record, Sought
 from liveboard.serving.table import Table
 
 _PLACE = re.compile(r"([0-9]{1,10})-([0-9]{1,19})")
+# A position after the colon, if any: the JSON of a key may have colons too, but never ends like this.
+_PARTS = re.compile(r"(.+?)(?::([0-9]{1,10}-[0-9]{1,19}))?", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:@+-]+")
 _SHOWN_BYTES = 256 * 1024
 _NOT_TOLD = "its source records are not told by its key"
+
+_Place = Position | Sought | str
+"""Where a record is, or why that cannot be told."""
 
 
 class SourceRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -109,22 +116,23 @@ class Lineage:
         [record] = await self._lookups.run(
             grant.name, partial(records.read, self._client_config, [Position(topic, partition, int(offset))])
         )
-        return [_shown(origins.source_of_topic(topic), record, is_raw=True)]
+        return [_shown(origins.source_of_topic(topic), topic, record, is_raw=True)]
 
     async def _places(
         self, grant: Grant, table: Table, key: str, row: bytes, origin: Origin, origins: Origins
-    ) -> list[Position | str]:
-        """Of each source the position of its record, or why it cannot be told."""
-        told: list[Position | str] = []
-        for source, part in zip(origin.sources, key.split(":"), strict=False):
-            found, topic = _PLACE.fullmatch(part), origins.topic(source)
-            told.append(Position(topic, int(found[1]), int(found[2])) if found and topic else _NOT_TOLD)
-        if len(told) < len(origin.sources):
+    ) -> list[_Place]:
+        """Of each source where its record is, or why that cannot be told."""
+        parts = _PARTS.fullmatch(key) if len(origin.sources) > 1 else None
+        left, right = parts.groups() if parts else (key, None)
+        told = [_place(origins, origin.sources[0], left, row)]
+        if right is not None:
+            told.append(_place(origins, origin.sources[1], right, row))
+        elif len(origin.sources) > 1:
             told.append(await self._right(grant, table, row, origin, origins))
         return told
 
-    async def _right(self, grant: Grant, table: Table, row: bytes, origin: Origin, origins: Origins) -> Position | str:
-        """The right record of a left or as-of join: the newest of the join key, for as-of not after the row."""
+    async def _right(self, grant: Grant, table: Table, row: bytes, origin: Origin, origins: Origins) -> _Place:
+        """The right record where the key does not tell it: the newest of the join key, for as-of not after the row."""
         source = origin.sources[1]
         if not grant.shows(origins.tables[source]):
             return _NOT_TOLD
@@ -137,30 +145,42 @@ class Lineage:
         until = row[TS_AT] if origin.how == "asof" else None
         first, rows = right.rows()
         at = await self._lookups.run(grant.name, partial(_newest, rows, names.index(origin.on), on, until))
-        keys = [found[0].decode() for place in at if (found := right.row(first + place))]
-        places = [(int(told[1]), int(told[2])) for key in keys if (told := _PLACE.fullmatch(key))]
-        topic = origins.topic(source)
-        if not keys:
+        found = [found for place in at if (found := right.row(first + place))]
+        if not found:
+            if until and origins.is_by_key(source):
+                return f"{right.name} shows only the newest record of this {origin.on}, which came after the row"
             gone = "; the table does not hold all rows any more" if right.evicted else ""
             when = " up to the row's time" if until else ""
             return f"no record of {source} with this {origin.on}{when}{gone}"
-        if not places or topic is None:
-            return _NOT_TOLD
-        return Position(topic, *max(places))
+        places = [_place(origins, source, key.decode(), row) for key, row in found]
+        positions = [place for place in places if isinstance(place, Position)]
+        return max(positions) if positions else places[0]
 
-    async def _read(
-        self, grant: Grant, origins: Origins, wanted: Sequence[tuple[str, Position | str]]
-    ) -> list[SourceRecord]:
-        positions = [place for _, place in wanted if isinstance(place, Position)]
-        read = await self._lookups.run(grant.name, partial(records.read, self._client_config, positions))
-        by_position = dict(zip(positions, read, strict=True))
+    async def _read(self, grant: Grant, origins: Origins, wanted: Sequence[tuple[str, _Place]]) -> list[SourceRecord]:
+        places = [place for _, place in wanted if not isinstance(place, str)]
+        read = await self._lookups.run(grant.name, partial(records.read, self._client_config, places))
+        by_place = dict(zip(places, read, strict=True))
         is_raw = grant.shows(REJECTS_TABLE)
         return [
             SourceRecord(source=source, topic=origins.topic(source), note=place)
             if isinstance(place, str)
-            else _shown(source, by_position[place], is_raw)
+            else _shown(source, place.topic, by_place[place], is_raw)
             for source, place in wanted
         ]
+
+
+def _place(origins: Origins, source: str, key: str, row: bytes) -> _Place:
+    """Where the record of a row is, by its key: at a position, or among the records of the row's time."""
+    topic = origins.topic(source)
+    if topic is None:
+        return _NOT_TOLD
+    if found := _PLACE.fullmatch(key):
+        return Position(topic, int(found[1]), int(found[2]))
+    if not key.startswith(BY_KEY):
+        return _NOT_TOLD
+    at = datetime.fromisoformat(row[TS_AT].decode())
+    values = tuple(text for _, text in records.fields(f"[{key.removeprefix(BY_KEY)}]".encode()))
+    return Sought(topic, round(at.timestamp() * 1000), values, origins.key(source))
 
 
 def _newest(rows: Sequence[bytes | None], on: int, value: Any, until: bytes | None) -> list[int]:
@@ -181,13 +201,13 @@ def _newest(rows: Sequence[bytes | None], on: int, value: Any, until: bytes | No
     return found
 
 
-def _shown(source: str | None, record: Record, is_raw: bool) -> SourceRecord:
+def _shown(source: str | None, topic: str, record: Record, is_raw: bool) -> SourceRecord:
     position = record.position
     shown = SourceRecord(
         source=source,
-        topic=position.topic,
-        partition=position.partition,
-        offset=position.offset,
+        topic=topic,
+        partition=position.partition if position else None,
+        offset=position.offset if position else None,
         ts=None if record.timestamp_ms is None else timestamp_text(record.timestamp_ms),
         note=record.problem,
     )

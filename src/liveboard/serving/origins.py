@@ -9,8 +9,11 @@ from typing import Any
 import msgspec
 
 from liveboard.contract.board import SourceFormat
+from liveboard.contract.names import CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import GenerationRecord
+
+_OWN_KINDS = {REJECTS_TABLE: "rejects", CONTROL_TABLE: "control", STATUS_TABLE: "status"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,15 @@ class Origins:
         topics = self._record.wiring.topics if self._record else {}
         return next((source for source, read in topics.items() if read == topic), None)
 
+    def is_by_key(self, source: str) -> bool:
+        """Whether the table of a source has one row for each key."""
+        described = self._sources.get(source, {})
+        return bool(described.get("mode") == "upsert" or described.get("format") == "debezium")
+
+    def key(self, source: str) -> tuple[str, ...]:
+        """The columns that tell the rows of a table by key apart."""
+        return tuple(self._sources.get(source, {}).get("key", ()))
+
     def columns(self, source: str) -> tuple[Column, ...]:
         """What a source's records are expected to have."""
         if described := self._sources.get(source, {}).get("columns"):
@@ -54,6 +66,15 @@ class Origins:
         """How the values of a source are written."""
         found: SourceFormat = self._sources.get(source, {}).get("format", "json")
         return found
+
+    def kind(self, table: str) -> str:
+        """What a table is: source, rejects, control, status, or as the section is called that describes it: a join."""
+        if table in self.tables.values():
+            return "source"
+        for section, named in (self._record.fingerprint if self._record else {}).items():
+            if section != "sources" and isinstance(named, Mapping) and table in named:
+                return section.removesuffix("s")
+        return _OWN_KINDS.get(table, "")
 
     def of(self, table: str) -> Origin | None:
         """What a table is made of; None for the rejects, and where nothing tells."""

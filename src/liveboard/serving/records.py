@@ -1,4 +1,4 @@
-"""Reads single records of Kafka by their position, and the last ones of a topic: a few, and not for long."""
+"""Reads single records of Kafka by position or by time, and the last ones of a topic: a few, and not for long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from liveboard.contract.errors import LiveboardError
@@ -21,6 +22,8 @@ _WITHIN_S = 5.0
 _THREADS = 4
 _WAITING = 32
 _OF_ONE_KEY = 8
+# Of each partition: records of one time are beside each other, or nearly so where producers set the time.
+_SEARCHED = 1_000
 
 T = TypeVar("T")
 
@@ -33,10 +36,22 @@ class Position(NamedTuple):
     offset: int
 
 
+class Sought(NamedTuple):
+    """The last record of a topic that has this time and these values, as texts, somewhere in its key or its value.
+
+    Those that have them in fields of these names come first.
+    """
+
+    topic: str
+    timestamp_ms: int
+    values: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
 class Record(NamedTuple):
     """A record as Kafka has it, or why it is not there."""
 
-    position: Position
+    position: Position | None
     problem: str = ""
     timestamp_ms: int | None = None
     key: bytes | None = None
@@ -69,11 +84,14 @@ class Lookups:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def read(client_config: Mapping[str, str], positions: Sequence[Position]) -> list[Record]:
-    """The records at these positions, in their order; takes a few seconds at most."""
+def read(client_config: Mapping[str, str], places: Sequence[Position | Sought]) -> list[Record]:
+    """The records at these places, in their order; takes a few seconds at most."""
     deadline = time.monotonic() + _WITHIN_S
     with _consumer(client_config) as consumer:
-        return [_read_one(consumer, position, deadline) for position in positions]
+        return [
+            _read_one(consumer, place, deadline) if isinstance(place, Position) else _find(consumer, place, deadline)
+            for place in places
+        ]
 
 
 def last(client_config: Mapping[str, str], topic: str, count: int) -> tuple[int, list[Message]]:
@@ -128,6 +146,71 @@ def _read_one(consumer: Consumer, position: Position, deadline: float) -> Record
     except KafkaException as error:
         return Record(position, f"the record cannot be read: {error.args[0].str()}")
     return Record(position, f"expected an answer from Kafka within {_WITHIN_S:.0f} s, found none")
+
+
+def _find(consumer: Consumer, sought: Sought, deadline: float) -> Record:
+    try:
+        topic = consumer.list_topics(sought.topic, timeout=_left(deadline)).topics[sought.topic]
+        times = [TopicPartition(sought.topic, partition, sought.timestamp_ms) for partition in topic.partitions]
+        found = consumer.offsets_for_times(times, timeout=_left(deadline))
+        of_this_time = list(_of_time(consumer, [place for place in found if place.offset >= 0], sought, deadline))
+    except KafkaException as error:
+        return Record(None, f"the record cannot be read: {error.args[0].str()}")
+    # Formats that have no texts, as numbers in Avro, leave one choice where there is one record of this time.
+    named = {*zip(sought.names, sought.values, strict=False)}
+    of_the_key = [message for message in of_this_time if named and _has(message, named, with_names=True)]
+    of_the_key = of_the_key or [message for message in of_this_time if _has(message, {*sought.values}, False)]
+    if not of_the_key and len(of_this_time) != 1:
+        why = f"{len(of_this_time)} have its time" if of_this_time else "Kafka may have deleted it"
+        return Record(None, f"the newest record of this key was not found: {why}")
+    last = max(of_the_key or of_this_time, key=lambda message: message.offset() or 0)
+    position = Position(sought.topic, last.partition() or 0, last.offset() or 0)
+    return Record(position, "", last.timestamp()[1], last.key(), last.value())
+
+
+def _of_time(consumer: Consumer, places: list[TopicPartition], sought: Sought, deadline: float) -> Iterator[Message]:
+    """The records with a value that have the time that is sought, of the first ones from these places on."""
+    consumer.assign(places)
+    left = {place.partition: _SEARCHED for place in places}
+    while left and time.monotonic() < deadline:
+        for message in consumer.consume(_SEARCHED, 0.05):
+            partition = message.partition() or 0
+            if error := message.error():
+                if error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
+                left.pop(partition, None)
+            elif left.get(partition):
+                left[partition] -= 1
+                if message.timestamp()[1] == sought.timestamp_ms and message.value() is not None:
+                    yield message
+        left = {partition: count for partition, count in left.items() if count}
+
+
+def _has(message: Message, wanted: set[Any], with_names: bool) -> bool:
+    for raw in (message.key(), message.value()):
+        found = fields(raw) if raw else []
+        if found and wanted <= {field if with_names else field[1] for field in found}:
+            return True
+    return False
+
+
+def fields(raw: bytes) -> list[tuple[str, str]]:
+    """All values in a JSON document, as texts, each with the name of its field; of anything else, itself."""
+    try:
+        return list(_leaves("", orjson.loads(raw)))
+    except orjson.JSONDecodeError:
+        return [("", raw.decode(errors="replace"))]
+
+
+def _leaves(name: str, document: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(document, dict):
+        for field, value in document.items():
+            yield from _leaves(field, value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _leaves(name, value)
+    elif document is not None:
+        yield name, str(document)
 
 
 @contextlib.contextmanager

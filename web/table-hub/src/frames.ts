@@ -23,6 +23,8 @@ export interface TableInfo {
   name: string;
   columns: Column[];
   rows: number;
+  /** What it is: source, join, aggregate, rejects and so on; older servers do not tell. */
+  kind?: string;
 }
 
 /** The table's own order from its beginning, or from its end. */

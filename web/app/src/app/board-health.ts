@@ -1,14 +1,12 @@
 import { Injectable, computed, effect, inject, signal, untracked } from '@angular/core';
 import type { TableUpdate } from 'table-hub';
-import { BoardPulse } from './board-pulse';
 import { type BoardStatus, boardStatus } from './control-panel/board-status';
 import { LiveTableService } from './live-table.service';
 import { Session } from './session';
 
 /** Phases in which nobody fills the tables. */
 const STANDING_STILL = new Set(['stale', 'restarting', 'starting', 'away']);
-/** How long a pipeline that is back may take until its first rows come. */
-const HEALING_MS = 10_000;
+const CATCHING_UP = 'catching_up';
 
 /** Since when and why the tables stand still although the server is there. */
 export interface StandStill {
@@ -28,21 +26,17 @@ export interface BoardState {
 export class BoardHealth {
   private readonly session = inject(Session);
   private readonly tables = inject(LiveTableService);
-  private readonly pulse = inject(BoardPulse);
   private readonly found = signal<StandStill | null>(null);
   private readonly progress = signal('');
   private readonly status = signal<BoardStatus | null>(null);
-  private readonly isHealing = signal(false);
-  private healing: ReturnType<typeof setTimeout> | undefined;
-  private eventsBefore = 0;
 
   readonly standStill = this.found.asReadonly();
-  /** How far the very first build is, whose tables are shown as they fill; empty once there was a live board. */
-  readonly firstBuild = this.progress.asReadonly();
+  /** What the rows that come are of while they are not those of now: the very first build, or what was missed. */
+  readonly filling = this.progress.asReadonly();
   /** What the board does; null while nothing tells, or to a key that is not shown it. */
   readonly state = computed(() => {
     const status = this.status();
-    return status === null ? null : stateOf(status, this.isHealing());
+    return status === null ? null : stateOf(status);
   });
 
   constructor() {
@@ -60,12 +54,8 @@ export class BoardHealth {
       onCleanup(() => {
         subscription.unsubscribe();
         this.status.set(null);
-        this.healed();
+        this.found.set(null);
       });
-    });
-    effect(() => {
-      const events = this.pulse.latest()?.events ?? 0;
-      if (untracked(() => this.isHealing()) && events > this.eventsBefore) this.healed();
     });
   }
 
@@ -74,48 +64,22 @@ export class BoardHealth {
     if (status === null) return;
     this.status.set(status);
     const isFirst = status.generation === '';
-    this.progress.set(status.phase === 'building' && isFirst ? status.message : '');
-    if (STANDING_STILL.has(status.phase) && !isFirst) {
-      this.stopHealing();
-      this.found.update((before) => ({
-        since: before?.since ?? new Date(),
-        reason: status.message || 'the pipeline is starting',
-      }));
-    } else if (status.phase === 'live' && this.found() !== null && !this.isHealing()) {
-      this.heal();
-    } else if (status.phase !== 'live') {
-      this.healed();
-    }
-  }
-
-  /** The pipeline is back; its tables are up to date when the first events come, or when none do for a while. */
-  private heal(): void {
-    this.eventsBefore = this.pulse.latest()?.events ?? 0;
-    this.isHealing.set(true);
-    this.found.update((before) => before && { ...before, reason: 'the pipeline is back and catches up' });
-    this.healing = setTimeout(() => {
-      this.healed();
-    }, HEALING_MS);
-  }
-
-  private healed(): void {
-    this.stopHealing();
-    this.found.set(null);
-  }
-
-  private stopHealing(): void {
-    clearTimeout(this.healing);
-    this.isHealing.set(false);
+    const isBuilt = status.phase === 'building' && isFirst;
+    this.progress.set(isBuilt ? status.message : status.phase === CATCHING_UP ? stateOf(status).text : '');
+    const isStill = STANDING_STILL.has(status.phase) && !isFirst;
+    this.found.update((before) =>
+      isStill ? { since: before?.since ?? new Date(), reason: status.message || 'the pipeline is starting' } : null,
+    );
   }
 }
 
 /** What a status means for people who look. */
-export function stateOf({ phase, message, generation, build }: BoardStatus, isHealing = false): BoardState {
+export function stateOf({ phase, message, generation, build }: BoardStatus): BoardState {
   switch (phase) {
     case 'live':
-      return isHealing
-        ? { kind: 'busy', text: 'catching up', detail: 'The pipeline is back and catches up.' }
-        : { kind: 'good', text: 'live', detail: message };
+      return { kind: 'good', text: 'live', detail: message };
+    case CATCHING_UP:
+      return { kind: 'busy', text: 'catching up', detail: message };
     case 'building':
       if (generation !== '') return { kind: 'good', text: 'live', detail: '' };
       return { kind: 'busy', text: build?.percent ? `building, ${build.percent} %` : 'starting', detail: message };

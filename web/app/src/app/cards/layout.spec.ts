@@ -37,6 +37,32 @@ describe('a board of cards', () => {
     ]);
   });
 
+  it('begins with the aggregates, and with alerts before other tables', () => {
+    const [users] = TABLES;
+    const columns = (name: string): TableInfo['columns'] => [
+      { name: 'city', type: 'string' },
+      { name, type: 'float64' },
+    ];
+    const tables: TableInfo[] = [
+      { ...(users as TableInfo), kind: 'source' },
+      { name: 'revenue', rows: 3, kind: 'aggregate', columns: columns('total') },
+      { name: 'prices', rows: 3, kind: 'aggregate', columns: columns('avg_price') },
+      { name: 'alerts_ui', rows: 0, kind: 'alert', columns: columns('value') },
+    ];
+    expect(
+      defaultCards(tables).map(({ kind, table, column, measure }) => [kind, table, column, measure].join(' ')),
+    ).toEqual([
+      'number revenue total sum',
+      'number prices avg_price mean',
+      'number users_ui  rows',
+      'table alerts_ui  rows',
+      'table revenue  rows',
+      'table prices  rows',
+      'table users_ui  rows',
+      'line users_ui age rows',
+    ]);
+  });
+
   it('goes through the address and back', () => {
     const cards = [
       card('table', 'users_ui', { view: '1eyJ' }),

@@ -37,6 +37,11 @@ const SIZES: Record<CardKind, { width: number; height: number }> = {
   distribution: { width: 6, height: 3 },
   top: { width: 3, height: 3 },
 };
+const MEASURE_NAMES: readonly (readonly [RegExp, Measure])[] = [
+  [/^(avg|mean|average)|(avg|mean|average)$/i, 'mean'],
+  [/^(min|least)|(min|least)$/i, 'least'],
+  [/^(max|greatest)|(max|greatest)$/i, 'greatest'],
+];
 const MOST_CHARTS = 4;
 const MOST_NUMBERS = 4;
 
@@ -84,10 +89,17 @@ export function fits(kind: CardKind, column: Column): boolean {
   }
 }
 
-/** The board of a configuration: a number for each table, the tables, and a chart for each number that has a time. */
+/**
+ * The board of a configuration: a number for each aggregate, and of the other tables how many rows they have; the
+ * tables, alerts before all others; and a chart for each number that has a time.
+ */
 export function defaultCards(tables: readonly TableInfo[]): Card[] {
+  const isOf = (kind: string) => (table: TableInfo) => table.kind === kind;
+  const aggregates = tables.filter(isOf('aggregate'));
+  const alerts = tables.filter(isOf('alert'));
+  const others = tables.filter((table) => !aggregates.includes(table) && !alerts.includes(table));
   const charts = new Map<string, Card>();
-  for (const { name, columns } of tables) {
+  for (const { name, columns } of [...aggregates, ...others]) {
     if (!columns.some((column) => column.name === 'ts' && column.type === 'timestamp')) continue;
     for (const column of columns) {
       if (fits('line', column) && !charts.has(column.name)) {
@@ -96,10 +108,25 @@ export function defaultCards(tables: readonly TableInfo[]): Card[] {
     }
   }
   return [
-    ...tables.slice(0, MOST_NUMBERS).map(({ name }) => card('number', name)),
-    ...tables.map(({ name }) => card('table', name)),
+    ...[...aggregates.map(figure), ...others.map(({ name }) => card('number', name))].slice(
+      0,
+      Math.max(MOST_NUMBERS, aggregates.length),
+    ),
+    ...[...alerts, ...aggregates, ...others].map(({ name }) => card('table', name)),
     ...[...charts.values()].slice(0, MOST_CHARTS),
   ];
+}
+
+/** What an aggregate comes to over its groups: a sum, unless its number is already a mean, a least or a greatest one. */
+function figure({ name, columns }: TableInfo): Card {
+  const numbers = columns.filter((column) => fits('number', column));
+  const added = numbers.find((column) => measureOf(column.name) === 'sum');
+  const column = (added ?? numbers[0])?.name;
+  return card('number', name, column === undefined ? {} : { column, measure: measureOf(column) });
+}
+
+function measureOf(column: string): Measure {
+  return MEASURE_NAMES.find(([names]) => names.test(column))?.[1] ?? 'sum';
 }
 
 /** The cards with one more, unless it is there already. */

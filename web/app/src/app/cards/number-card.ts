@@ -10,6 +10,8 @@ const COUNT = new Intl.NumberFormat('en-US');
 const FIGURE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
 const SECOND_MS = 1_000;
+/** From here on nobody looks at decimals, and from there on at single digits. */
+const WHOLE = 100_000;
 const LONG = 1_000_000_000;
 
 /** One big number: the rows of a table with how many come in a second, or what a column comes to and how it went. */
@@ -27,7 +29,7 @@ const LONG = 1_000_000_000;
     :host {
       display: grid;
       flex: 1;
-      grid-template-columns: auto minmax(0, 1fr);
+      grid-template: minmax(0, 1fr) / auto minmax(0, 1fr);
       align-items: end;
       gap: 0.8rem;
       min-height: 0;
@@ -40,7 +42,7 @@ const LONG = 1_000_000_000;
     }
 
     strong {
-      font-size: clamp(1.4rem, min(14cqi, 34cqh), 7rem);
+      font-size: clamp(1.4rem, min(13cqi, 32cqh), 7rem);
       font-variant-numeric: tabular-nums;
       font-weight: 650;
       line-height: 1.1;
@@ -48,8 +50,10 @@ const LONG = 1_000_000_000;
     }
 
     .quiet {
-      min-height: 1.4em;
+      min-height: 1.2em;
       color: var(--quiet);
+      font-size: var(--size-s);
+      line-height: 1.2;
       font-variant-numeric: tabular-nums;
     }
 
@@ -83,6 +87,7 @@ export class NumberCard {
     const value = this.value();
     if (value === null) return '–';
     if (this.isOfRows()) return COUNT.format(value);
+    if (Math.abs(value) >= WHOLE && Math.abs(value) < LONG) return COUNT.format(Math.round(value));
     return Math.abs(value) >= LONG ? SHORT.format(value) : FIGURE.format(value);
   });
   protected readonly whole = computed(() => String(this.value() ?? ''));
@@ -120,7 +125,7 @@ export class NumberCard {
         ),
       );
       const ticking = setInterval(() => {
-        this.rates.set(rate.tick());
+        this.rates.set(rate.tick(performance.now()));
       }, SECOND_MS);
       onCleanup(() => {
         clearInterval(ticking);

@@ -2,12 +2,13 @@ import type { TableUpdate } from 'table-hub';
 
 const SAMPLES = 60;
 
-/** How many rows came in each of the last seconds. */
+/** How many rows came a second, at each of the last beats. */
 export class RowRate {
   private total: number | null = null;
   private generation: string | null = null;
   private came = 0;
-  private seconds: number[] = [];
+  private since: number | null = null;
+  private rates: readonly number[] = [];
 
   /** Hears of an update. */
   take({ total, generation, columns }: TableUpdate): void {
@@ -18,11 +19,13 @@ export class RowRate {
     this.generation = generation;
   }
 
-  /** A second is over: what came in each, the last one at the end. */
-  tick(): readonly number[] {
-    if (this.total === null) return this.seconds;
-    this.seconds = [...this.seconds, this.came].slice(-SAMPLES);
+  /** A beat: what came a second until each, the last one at the end; a busy page beats late. */
+  tick(now: number): readonly number[] {
+    if (this.total === null) return this.rates;
+    const elapsed = this.since === null ? 0 : now - this.since;
+    if (elapsed > 0) this.rates = [...this.rates, (this.came * 1_000) / elapsed].slice(-SAMPLES);
     this.came = 0;
-    return this.seconds;
+    this.since = now;
+    return this.rates;
   }
 }

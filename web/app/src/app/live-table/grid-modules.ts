@@ -34,7 +34,8 @@ ModuleRegistry.registerModules([
   TextFilterModule,
 ]);
 
-export const ROW_HEIGHT = 30;
+/** Of the root's: the grid grows with it. */
+export const FONT_SIZE = 0.93;
 
 export const gridTheme = themeQuartz.withPart(colorSchemeVariable).withParams({
   accentColor: 'var(--accent)',
@@ -44,10 +45,11 @@ export const gridTheme = themeQuartz.withPart(colorSchemeVariable).withParams({
   borderColor: 'var(--line)',
   valueChangeValueHighlightBackgroundColor: 'color-mix(in srgb, var(--good) 45%, transparent)',
   fontFamily: 'inherit',
-  fontSize: 13,
+  fontSize: `${FONT_SIZE}rem`,
   cellHorizontalPadding: 10,
-  rowHeight: ROW_HEIGHT,
-  headerHeight: 34,
+  // Whole pixels, so that lines are sharp: 30 and 34 on a desk.
+  rowHeight: 'round(2.14rem, 1px)',
+  headerHeight: 'round(2.43rem, 1px)',
   wrapperBorder: false,
   wrapperBorderRadius: 0,
 });

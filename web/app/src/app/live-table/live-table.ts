@@ -21,11 +21,11 @@ import { TableViews } from '../views/table-views';
 import { Clock } from './clock';
 import { ColumnSettings } from './column-settings';
 import { sameColumns } from './columns';
-import { copyText, saveFile, tabSeparated } from './copy';
 import { type Turn, PageTurner } from './page-turner';
 import { type Place, lastPage, shownAt, windowOf } from './paging';
 import { Sheet } from './sheet';
 import { StateLine } from './state-line';
+import { Takeout } from './takeout';
 import { Tempo } from './tempo';
 import { sought } from './values';
 import { ViewAddress } from './view-address';
@@ -50,7 +50,6 @@ export class LiveTable {
   readonly pageSize = input(300);
 
   private readonly tables = inject(LiveTableService);
-  private readonly server = inject(ServerApi);
   private readonly session = inject(Session);
   private readonly address = inject(ViewAddress);
   private readonly clock = inject(Clock);
@@ -76,7 +75,7 @@ export class LiveTable {
   protected readonly isCharted = signal(false);
   /** The column whose format and rules are being set up. */
   protected readonly settled = signal<string | null>(null);
-  protected readonly note = signal('');
+  protected readonly takeout = new Takeout(inject(ServerApi));
 
   protected readonly columns = computed(() => this.update()?.columns ?? [], { equal: sameColumns });
   protected readonly settledColumn = computed(() => this.columns().find(({ name }) => name === this.settled()));
@@ -220,28 +219,13 @@ export class LiveTable {
   }
 
   protected async export(format: ExportFormat): Promise<void> {
-    this.note.set(`Exporting ${format}…`);
-    try {
-      const name = this.tableName();
-      saveFile(await this.server.exported(name, format, this.query()), `${name}.${format}`);
-      this.note.set('');
-    } catch (error) {
-      this.note.set(`The export failed: ${error instanceof Error ? error.message : String(error)}`);
-    }
+    await this.takeout.export(this.tableName(), format, this.query());
   }
 
   /** Copies the selected rows, or all of the page. */
   protected async copy(): Promise<void> {
     const update = this.update();
-    if (update === null || this.sheet === null) return;
-    const { keys, rows: all } = shownAt(update, this.where());
-    const selected = this.sheet.selectedKeys;
-    const head = this.sheet.shownColumns;
-    const places = head.map((name) => update.columns.findIndex((column) => column.name === name));
-    const rows = all.filter((_, place) => selected.size === 0 || selected.has(keys[place] ?? ''));
-    const body = rows.map((row) => places.map((place) => this.text(update, row, place)));
-    const what = `${COUNT.format(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`;
-    await this.copyAs(tabSeparated([head, ...body]), what);
+    if (update && this.sheet) await this.takeout.copyRows(this.sheet, shownAt(update, this.where()));
   }
 
   /** A row that is pressed stays under the pointer, so that the click is on it. */
@@ -391,34 +375,8 @@ export class LiveTable {
     } else if (WALKING_KEYS.has(event.key)) {
       this.hold();
     }
-    if (event.key === 'c' && (event.ctrlKey || event.metaKey)) this.copyFromKeyboard();
-  }
-
-  /** Several selected rows, otherwise the cell that has the focus: a click on it selects its row as well. */
-  private copyFromKeyboard(): void {
-    if ((this.sheet?.selectedKeys.size ?? 0) > 1) {
-      void this.copy();
-      return;
-    }
-    const focused = this.sheet?.focused;
     const update = this.update();
-    if (!focused || update === null) return;
-    const place = update.columns.findIndex(({ name }) => name === focused.column);
-    const row = update.rows[update.keys.indexOf(focused.key)];
-    if (row) void this.copyAs(this.text(update, row, place), 'the cell');
-  }
-
-  private text({ columns }: TableUpdate, row: TableUpdate['rows'][number], place: number): string {
-    const column = columns[place];
-    return column === undefined ? '' : (this.sheet?.text(row[place], column) ?? '');
-  }
-
-  private async copyAs(text: string, what: string): Promise<void> {
-    try {
-      await copyText(text);
-      this.note.set(`Copied ${what}.`);
-    } catch {
-      this.note.set(`The browser did not let ${what} onto the clipboard.`);
-    }
+    if (event.key === 'c' && (event.ctrlKey || event.metaKey) && this.sheet && update)
+      void this.takeout.copyFocused(this.sheet, shownAt(update, this.where()));
   }
 }

@@ -9,7 +9,7 @@ import {
 import type { Column, Filter, Sort, TableUpdate } from 'table-hub';
 import { columnDefs, sameColumns } from './columns';
 import { conditions, filterModel } from './filters';
-import { ROW_HEIGHT, gridTheme } from './grid-modules';
+import { FONT_SIZE, gridTheme } from './grid-modules';
 import { Looks } from './looks';
 import type { Turn } from './page-turner';
 import { type GridRow, Rows } from './rows';
@@ -22,7 +22,9 @@ const SLIDES_AT_MOST_EVERY_MS = 300;
 /** Up to this width a column keeps what it needs. */
 const WIDE = 210;
 const SCROLLBAR = 16;
-const FONT = '13px system-ui, sans-serif';
+const FONT = 'system-ui, sans-serif';
+/** A pointer that moves farther before it is let go does not click. */
+const CLICK_PIXELS = 6;
 
 /** Who hears what the viewer does with the grid. */
 export interface SheetListener {
@@ -45,6 +47,7 @@ export class Sheet {
   private isApplying = false;
   private isMeasured = false;
   private slidAt = 0;
+  private pressedRow: { key: string | undefined; x: number; y: number } | null = null;
 
   constructor(
     private readonly place: HTMLElement,
@@ -53,6 +56,12 @@ export class Sheet {
     this.grid = createGrid(place, this.options());
     place.addEventListener('mouseover', ({ target }) => {
       if (target instanceof HTMLElement) this.explain(target);
+    });
+    place.addEventListener('pointerdown', (event) => {
+      this.pressedRow = { key: rowKey(event.target), x: event.clientX, y: event.clientY };
+    });
+    place.addEventListener('click', (event) => {
+      this.click(event);
     });
   }
 
@@ -139,7 +148,8 @@ export class Sheet {
   /** Whether there is nothing above, and nothing below. */
   get ends(): { isAtStart: boolean; isAtEnd: boolean } {
     const { top, bottom } = this.grid.getVerticalPixelRange();
-    return { isAtStart: top <= 1, isAtEnd: bottom >= this.grid.getDisplayedRowCount() * ROW_HEIGHT - 1 };
+    const { rowHeight } = this.grid.getSizesForCurrentTheme();
+    return { isAtStart: top <= 1, isAtEnd: bottom >= this.grid.getDisplayedRowCount() * rowHeight - 1 };
   }
 
   private options(): GridOptions<GridRow> {
@@ -182,13 +192,19 @@ export class Sheet {
       onBodyScroll: ({ direction }) => {
         if (direction === 'vertical') this.listener.scrolled(this.ends.isAtStart);
       },
-      onRowClicked: ({ data, event }) => {
-        this.listener.clicked(data?.key, event);
-      },
       onCellKeyDown: (event) => {
         this.press(event);
       },
     };
+  }
+
+  /** A click is on the row that was pressed: others may have come under the pointer until it was let go. */
+  private click(event: MouseEvent): void {
+    const pressed = this.pressedRow;
+    this.pressedRow = null;
+    if (pressed === null) this.listener.clicked(rowKey(event.target), event);
+    else if (Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_PIXELS)
+      this.listener.clicked(pressed.key, event);
   }
 
   private press({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
@@ -226,7 +242,8 @@ export class Sheet {
   private measure(): void {
     this.isMeasured = true;
     const context = document.createElement('canvas').getContext('2d');
-    if (context) context.font = FONT;
+    const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    if (context) context.font = `${FONT_SIZE * root}px ${FONT}`;
     const measure = (text: string) => context?.measureText(text).width ?? 7 * text.length;
     const { hidden, widths } = this.view;
     const needed = this.columns.map((column, place) => ({
@@ -272,4 +289,8 @@ export class Sheet {
     const isCut = cell.scrollWidth > cell.clientWidth;
     cell.title = isCut || text !== cell.textContent ? text : '';
   }
+}
+
+function rowKey(target: EventTarget | null): string | undefined {
+  return (target instanceof Element && target.closest('.ag-row')?.getAttribute('row-id')) || undefined;
 }

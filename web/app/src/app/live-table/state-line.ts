@@ -36,7 +36,7 @@ export class StateLine {
   protected readonly kind = computed((): Kind => {
     const update = this.update();
     if (update === null) return 'connecting';
-    if (this.stale() === null) return update.generation !== null && this.health.firstBuild() ? 'building' : 'live';
+    if (this.stale() === null) return update.generation !== null && this.health.filling() ? 'building' : 'live';
     return update.columns.length ? 'stale' : 'error';
   });
 
@@ -45,7 +45,7 @@ export class StateLine {
       case 'connecting':
         return 'Connecting…';
       case 'building':
-        return this.health.firstBuild();
+        return this.health.filling();
       case 'live':
         return 'live';
       case 'stale':

@@ -27,6 +27,9 @@ Chart.register(
   Tooltip,
 );
 
+/** Of the root's. */
+const FONT_SIZE = 0.86;
+
 /** One picture, changed in place when there are newer figures. */
 @Component({
   selector: 'app-canvas-chart',
@@ -48,6 +51,9 @@ export class CanvasChart {
   constructor() {
     effect(() => {
       const { configuration } = this.drawing();
+      const { fontFamily, fontSize } = getComputedStyle(document.documentElement);
+      Chart.defaults.font.family = fontFamily;
+      Chart.defaults.font.size = FONT_SIZE * parseFloat(fontSize);
       if (this.chart === null) {
         this.chart = new Chart(this.canvas().nativeElement, configuration);
         return;
