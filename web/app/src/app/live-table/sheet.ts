@@ -45,6 +45,7 @@ export class Sheet {
   private isApplying = false;
   private isMeasured = false;
   private slidAt = 0;
+  private raised: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly place: HTMLElement,
@@ -98,6 +99,15 @@ export class Sheet {
     this.rewrite();
   }
 
+  /** Marks the rows for which an alert is raised, and no others. */
+  mark(raised: ReadonlySet<string>): void {
+    const before = this.raised;
+    this.raised = raised;
+    const keys = [...new Set([...raised, ...before])].filter((key) => raised.has(key) !== before.has(key));
+    const rowNodes = keys.flatMap((key) => this.grid.getRowNode(key) ?? []);
+    if (rowNodes.length) this.grid.redrawRows({ rowNodes });
+  }
+
   /** Texts that tell how long ago something was. */
   tick(): void {
     const columns = this.looks.relative.filter((name) => this.columns.some((column) => column.name === name));
@@ -149,7 +159,10 @@ export class Sheet {
       columnDefs: [],
       defaultColDef: { enableCellChangeFlash: true, resizable: true, suppressHeaderMenuButton: true },
       getRowId: ({ data }) => data.key,
-      rowClassRules: { fresh: ({ data }) => data?.cameAt != null && Date.now() - data.cameAt < FRESH_MS },
+      rowClassRules: {
+        fresh: ({ data }) => data?.cameAt != null && Date.now() - data.cameAt < FRESH_MS,
+        raised: ({ data }) => data !== undefined && this.raised.has(data.key),
+      },
       // The server has filtered already, by rules of its own.
       alwaysPassFilter: () => true,
       asyncTransactionWaitMillis: 100,
