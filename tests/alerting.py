@@ -86,6 +86,10 @@ class Told:
         """Waits until something is so."""
         wait(lambda: done(self.look()))
 
+    def until_more_than(self, count: int) -> None:
+        """Waits for another record after so many."""
+        self.until(lambda records: len(records) > count)
+
     def states(self) -> dict[str, list[str]]:
         """What was told of each row, in order."""
         found: dict[str, list[str]] = {}

@@ -43,7 +43,7 @@ def test_b42_the_page_says_how_many_alerts_are_raised_and_marks_their_rows(
     expect(marked.first.get_by_role("gridcell").first).to_have_accessible_name("u998 alert")
     expect(table(page, "users_ui").locator(".ag-row.raised")).to_have_count(0)
     for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=theme)
         assert problems(page) == []
     _raise(board, "0-998", state=False)
     expect(marked).to_have_count(1)

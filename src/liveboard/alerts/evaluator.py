@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 
 from liveboard.alerts.delivery import Deliveries
 from liveboard.alerts.following import Following
-from liveboard.alerts.memory import TOPIC_CONFIG, Memory, now_ms
+from liveboard.alerts.memory import Memory, create_topics, now_ms
 from liveboard.alerts.settling import QUIET_S, Settling
 from liveboard.alerts.watch import Event, Watch
 from liveboard.backoff import Backoff
@@ -103,8 +103,7 @@ class Evaluator:
 
     def _work(self, stopping: threading.Event) -> None:
         admin = Admin(self._client_config)
-        admin.create_changelogs([self._names.alerts], TOPIC_CONFIG)
-        admin.create_changelogs([self._names.raised])
+        create_topics(admin, self._names)
         memory = Memory(self._client_config, self._names, admin)
         with Deliveries(self._client_config, self._names, admin, self._alerts, self._log) as deliveries:
             self._memory, self._deliveries = memory, deliveries

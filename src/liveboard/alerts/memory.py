@@ -18,12 +18,18 @@ from liveboard.kafka.reader import records_between
 
 DAY_MS = 86_400_000
 """How long readers of the topic have until what was cleared is forgotten there."""
-TOPIC_CONFIG = {"min.compaction.lag.ms": str(DAY_MS)}
-"""So that a reader who is behind sees every change all the same."""
+# So that a reader who is behind sees every change all the same.
+_TOPIC_CONFIG = {"min.compaction.lag.ms": str(DAY_MS)}
 _AT_ONCE = 10_000
 # Others can have the board a little later than we were sure to have it: what is late by then is not sent at all.
 _TIMEOUT_MS = 5_000
 _PATIENCE_S = 30.0
+
+
+def create_topics(admin: Admin, names: Names) -> None:
+    """Creates the alerts topic, and the changelog of alerts_ui, which readers look for once they hear of alerts."""
+    admin.create_changelogs([names.alerts], _TOPIC_CONFIG)
+    admin.create_changelogs([names.raised])
 
 
 class Memory:

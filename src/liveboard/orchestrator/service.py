@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from liveboard.alerts.evaluator import Evaluator
+from liveboard.alerts.memory import create_topics
 from liveboard.backoff import Backoff
 from liveboard.config import Settings
 from liveboard.config.storage import owned
@@ -62,6 +63,8 @@ def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stoppin
     ):
         sources = tuple(settings.board.sources)
         alerts = {name: AlertFigures() for name in settings.board.alerts}
+        if alerts:
+            create_topics(admin, names)
         record.keep(changed(record.status, sources=sources, alerts=alerts, phase=Phase.STARTING, message=""))
         log("starting Spark")
         with _last_words(record), _spark(settings, directory) as spark:
