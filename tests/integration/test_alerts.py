@@ -234,6 +234,6 @@ def test_b42_the_servers_show_what_is_raised(kafka: str, tmp_path: Path) -> None
             'liveboard_alert_delivery_failures_total{alert="minor"} 4.0',
         ):
             assert line in figures
-        assert get(running, "/api/tables/orchestrator_status")[1]["rows"][0][6] == "no answer"
+        assert get(running, "/api/tables/orchestrator_status")[1]["rows"][0][5] == "no answer"
         board.announce(alerts={})
         wait(lambda: "alerts_ui" not in {table["name"] for table in get(running, "/api/tables")[1]["tables"]})
