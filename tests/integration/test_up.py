@@ -60,6 +60,7 @@ def _the_server_answers(up: Up) -> None:
     up.until(lambda: "final_ui" in up.try_to_run("tables").stdout)
     assert {line.split()[0] for line in up.run("tables").splitlines()} == {
         *TABLES,
+        "alerts_ui",
         "control_raw",
         "orchestrator_status",
     }

@@ -115,7 +115,7 @@ def test_a_missing_configuration_file_is_a_sentence(capsys: pytest.CaptureFixtur
 
 def test_an_unknown_table_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tail", "finalui"]) == 1
-    tables = "users_ui, accounts_ui, final_ui, user_account, rejects_ui, control_raw, orchestrator_status"
+    tables = "users_ui, accounts_ui, final_ui, user_account, rejects_ui, control_raw, orchestrator_status, alerts_ui"
     expected = f"expected a table ({tables})"
     assert capsys.readouterr().err == f'liveboard: {expected}, found "finalui", did you mean final_ui?\n'
 

@@ -101,11 +101,14 @@ def test_there_are_as_many_users_as_asked_for_and_they_change() -> None:
     assert all(first != second for seen in emails.values() for first, second in itertools.pairwise(seen))
 
 
-def test_balances_wander() -> None:
+def test_balances_wander_and_are_overdrawn_now_and_then() -> None:
     balances: dict[tuple[str, str], list[float]] = {}
     for row in _rows(_all(count=3_000, users=5), "accounts"):
         balances.setdefault((row["userId"], row["accountType"]), []).append(row["balance"])
-    for seen in balances.values():
+    every = [balance for seen in balances.values() for balance in seen]
+    assert 0.005 < sum(balance < 0 for balance in every) / len(every) < 0.02
+    for all_seen in balances.values():
+        seen = [balance for balance in all_seen if balance >= 0]
         steps = [abs(after - before) / abs(seen[0]) for before, after in itertools.pairwise(seen)]
         assert max(steps) < 0.5
         assert len(set(seen)) > len(seen) / 2

@@ -11,7 +11,7 @@ import pytest
 
 from liveboard.client import table, update
 from liveboard.commands import display
-from liveboard.contract import frames, types
+from liveboard.contract import filters, frames, types
 from liveboard.contract.schema import Column, parse_schema
 from liveboard.contract.types import TYPES, WireType, column_type, wire_column_type
 from liveboard.pipeline import encode
@@ -25,7 +25,7 @@ SHARED = json.loads(Path(frames.__file__).with_name("frames.json").read_text())[
 
 @pytest.mark.parametrize(
     "layer",
-    [FIELDS, encode._JSON, query._VALUES, query._SEARCHED, encoders._ARRAYS, display._SHOWN],
+    [FIELDS, encode._JSON, filters._VALUES, query._SEARCHED, encoders._ARRAYS, display._SHOWN],
     ids=["read JSON", "write JSON", "filter", "search", "export", "terminal"],
 )
 def test_every_layer_knows_every_type(layer: dict[str, object]) -> None:

@@ -1,6 +1,6 @@
 """What can be configured, and how it is read and checked."""
 
-from liveboard.config.board import default_board
+from liveboard.config.board import AlertSettings, default_board
 from liveboard.config.settings import (
     ControlSettings,
     KafkaSettings,
@@ -19,6 +19,7 @@ from liveboard.config.settings import (
 from liveboard.config.values import ConfigError, Duration, Secret
 
 __all__ = [
+    "AlertSettings",
     "ConfigError",
     "ControlSettings",
     "Duration",

@@ -10,6 +10,7 @@ from liveboard.config.document import Document, Key, build, check_distinct
 from liveboard.contract.board import (
     JOIN_KINDS,
     LARGEST_VALUE_BYTES,
+    Alert,
     Board,
     Join,
     JoinKind,
@@ -17,8 +18,10 @@ from liveboard.contract.board import (
     SourceFormat,
     SourceMode,
 )
-from liveboard.contract.errors import either, nearest
+from liveboard.contract.errors import LiveboardError, either, nearest
+from liveboard.contract.filters import read_filter
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
+from liveboard.contract.tables import table_columns
 from liveboard.contract.types import TYPES, column_type
 
 DEFAULT_ORIGIN = "the default board"
@@ -44,6 +47,10 @@ left = "accounts"
 right = "users"
 on = "userId"
 how = "asof"
+
+[alerts.overdrawn]
+table = "final_ui"
+when = [["balance", "<", 0]]
 """
 
 
@@ -75,12 +82,25 @@ class JoinSettings(Join):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlertSettings(Alert):
+    """[board.alerts.<name>]; `secret` signs what is sent to addresses."""
+
+    table: values.TableName
+    when: values.Conditions
+    for_: values.OptionalInterval = None
+    """For how long without a break the conditions must hold before it is told."""
+    notify: values.Receivers = ()
+    secret: values.SecretText = values.NO_SECRET
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoardSettings(Board):
     """[board]"""
 
     name: values.BoardName = DEFAULT_BOARD_NAME
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     joins: Mapping[str, JoinSettings] = field(default_factory=dict)
+    alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
 
 
 def default_board() -> BoardSettings:
@@ -96,6 +116,7 @@ def default_tables() -> dict[str, Any]:
 
 def check_board(document: Document, board: Board) -> None:
     """Names every problem that the parts of a board have with each other."""
+    before = len(document.problems)
     # what is declared, because a source with a problem of its own is not in the board
     declared = list(document.get(("board", "sources")) or ())
     if not declared:
@@ -118,6 +139,29 @@ def check_board(document: Document, board: Board) -> None:
         _check_columns(document, ("board", "sources", name))
     for join in board.joins.values():
         _check_join(document, board, join, declared)
+    check_distinct(document, "alert name", {("board", "alerts", name): name for name in board.alerts}, str.lower)
+    joins = document.get(("board", "joins")) or ()
+    is_whole = len(declared) == len(board.sources) and len(joins) == len(board.joins)
+    # Otherwise it is not known which columns there are.
+    if is_whole and len(document.problems) == before:
+        for alert in board.alerts.values():
+            _check_alert(document, board, alert)
+
+
+def _check_alert(document: Document, board: Board, alert: Alert) -> None:
+    at, tables, names = ("board", "alerts", alert.name), table_columns(board), Names(board.name)
+    if alert.table not in tables:
+        document.problem((*at, "table"), _expected_one_of("a table of the pipeline", tables, alert.table))
+        return
+    try:
+        read_filter(tables[alert.table], alert.when)
+    except LiveboardError as error:
+        document.problem((*at, "when"), str(error))
+    taken = {source.topic for source in board.sources.values()} | {names.control}
+    for topic in (to.removeprefix("topic:") for to in alert.notify if to.startswith("topic:")):
+        if topic in taken or (names.owns(topic) and topic != names.alerts):
+            expected = "expected a topic that nobody else on the board reads or writes"
+            document.problem((*at, "notify"), f'{expected}, found "{topic}"')
 
 
 def _check_key(document: Document, at: Key, source: Source) -> None:

@@ -7,6 +7,7 @@ sections under names of the user's choice, which have the name as their `name`.
 
 import functools
 import json
+import keyword
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -85,8 +86,13 @@ _Kind = Spec | Section | _Named
 @functools.cache
 def _kinds(cls: type) -> dict[str, _Kind]:
     hints = typing.get_type_hints(cls, include_extras=True)
-    kinds = {name: _kind(hint) for name, hint in hints.items()}
+    # A key that is a word of Python has a field with "_" behind it.
+    kinds = {name.removesuffix("_"): _kind(hint) for name, hint in hints.items()}
     return {name: kind for name, kind in kinds.items() if kind}
+
+
+def _field(key: str) -> str:
+    return f"{key}_" if keyword.iskeyword(key) else key
 
 
 def _kind(hint: Any) -> _Kind | None:
@@ -145,10 +151,10 @@ def build(document: Document, cls: type, at: Key = (), **given: str) -> Any:
             known = dotted((*at, nearest(word, kinds)))
             document.problem((*at, word), f"unknown key, the nearest known one is {known}")
     built: dict[str, Any] = dict(given)
-    required = {f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING}
+    required = {f.name.removesuffix("_") for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING}
     for name, kind in kinds.items():
         if name in table:
-            built[name] = _value(document, kind, (*at, name))
+            built[_field(name)] = _value(document, kind, (*at, name))
         elif name in required and isinstance(kind, Spec):
             document.problem((*at, name), f"expected {kind.expected}, found nothing")
             built[name] = WRONG

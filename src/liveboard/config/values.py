@@ -225,6 +225,24 @@ def _key_columns(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _conditions(value: object) -> tuple[tuple[Any, ...], ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(term, list) for term in value):
+        raise ValueError("not a list of conditions")
+    return tuple(tuple(term) for term in value)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _is_receiver(text: str) -> bool:
+    kind, _, name = text.partition(":")
+    return is_topic_name(name) if kind == "topic" else _URL.fullmatch(text) is not None
+
+
 def _interval(value: object) -> Duration:
     length = Duration.parse(_text(value))
     if not length.milliseconds:
@@ -283,6 +301,7 @@ def _row_caps_from_text(text: str) -> object:
     return parse_toml(text, "LIVEBOARD_SERVER_MAX_ROWS") if "=" in text else _ROWS.from_text(text)
 
 
+_URL = re.compile(r"https?://[^\s/]\S*")
 _ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
@@ -310,7 +329,12 @@ KeyHash = Annotated[
     ),
 ]
 DirPath = Annotated[Path, Spec("a path", lambda value: Path(_text_where(str.strip)(value)))]
-Url = Annotated[str, Spec("an http or https URL", _text_where(re.compile(r"https?://[^\s/]\S*").fullmatch))]
+Url = Annotated[str, Spec("an http or https URL", _text_where(_URL.fullmatch))]
+Conditions = Annotated[
+    tuple[tuple[Any, ...], ...],
+    Spec('a list of conditions such as [["balance", "<", 0]]', _conditions, _json_or_text),
+]
+Receivers = Annotated[tuple[str, ...], texts('a list of "topic:NAME" and of http or https URLs', _is_receiver)]
 Servers = Annotated[str, Spec('"embedded" or host:port (several separated by commas)', _text_where(_SERVERS.fullmatch))]
 Port = Annotated[int, integer(0, 65535)]
 Tables = Annotated[
@@ -322,6 +346,9 @@ Origins = Annotated[
 ]
 Proxies = Annotated[tuple[str, ...], texts('a list of addresses or networks such as "10.0.0.0/8"', _is_network)]
 Interval = Annotated[Duration, Spec('a duration above zero such as "5 minutes", "900 s" or "500 ms"', _interval)]
+OptionalInterval = Annotated[
+    Duration | None, Spec('a duration above zero such as "5 minutes", "900 s" or "500 ms"', _interval)
+]
 DurationOrKeep = Annotated[
     Duration | None, Spec('a duration such as "5 minutes" or "900 s", or "keep"', _duration_or_keep)
 ]

@@ -90,12 +90,25 @@ class Join:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Alert:
+    """What is told about the rows of a table that begin, and stop, to fulfil conditions."""
+
+    name: str
+    table: str
+    when: tuple[tuple[Any, ...], ...]
+    """A filter, as windows have it."""
+    notify: tuple[str, ...] = ()
+    """Who is told beside the board's own topic: topic:NAME, or an address for a POST."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """The sources and the joins, by name; the board's own name tells its topics from those of other boards."""
 
     name: str = DEFAULT_BOARD_NAME
     sources: Mapping[str, Source] = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
 
     @property
     def wiring(self) -> Wiring:

@@ -9,7 +9,8 @@ TABLE_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 REJECTS_TABLE = "rejects_ui"
 CONTROL_TABLE = "control_raw"
 STATUS_TABLE = "orchestrator_status"
-RESERVED_TABLES = frozenset({REJECTS_TABLE, CONTROL_TABLE, STATUS_TABLE})
+ALERTS_TABLE = "alerts_ui"
+RESERVED_TABLES = frozenset({REJECTS_TABLE, CONTROL_TABLE, STATUS_TABLE, ALERTS_TABLE})
 
 DEFAULT_BOARD_NAME = "liveboard"
 EXPORT_FORMATS = ("csv", "parquet", "arrow", "json")
@@ -23,6 +24,7 @@ _REPAIRS = "repairs-asked"
 _OF_GENERATION = re.compile(rf"([^.]+)\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*|{_REPAIRS})")
 _STATUS, _VERDICTS, _OWNER, _CONTROL = "-status", f"-{CONTROL_TABLE}", "-owner", "-control"
 _SAVED = "-views"
+_ALERTS, _ALERTS_TABLE, _DELIVERED = "-alerts", f"-{ALERTS_TABLE}", "-alerts-delivered"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,26 @@ class Names:
         """The topic of the views and boards that people keep."""
         return f"{self.board}{_SAVED}"
 
+    @property
+    def alerts(self) -> str:
+        """The topic that has every alert that is raised or cleared."""
+        return f"{self.board}{_ALERTS}"
+
+    @property
+    def raised(self) -> str:
+        """The changelog of the table alerts_ui: what is raised now."""
+        return f"{self.board}{_ALERTS_TABLE}"
+
+    @property
+    def delivered(self) -> str:
+        """The topic that remembers how much of the alerts each receiver has got."""
+        return f"{self.board}{_DELIVERED}"
+
+    @property
+    def own_changelogs(self) -> dict[str, str]:
+        """The changelogs of the tables that belong to no generation, by table."""
+        return {CONTROL_TABLE: self.verdicts, ALERTS_TABLE: self.raised}
+
     def changelog(self, generation: str, table: str) -> str:
         """The topic that holds the rows of a table in a generation."""
         return f"{self.board}.{generation}.{table}"
@@ -73,7 +95,8 @@ class Names:
 
     def owns(self, topic: str) -> bool:
         """Whether the board itself writes the topic."""
-        return topic in (self.status, self.verdicts, self.owner, self.saved) or self.generation_of(topic) is not None
+        own = (self.status, self.verdicts, self.owner, self.saved, self.alerts, self.raised, self.delivered)
+        return topic in own or self.generation_of(topic) is not None
 
 
 def without_boards(topics: Collection[str], own: Names) -> list[str]:

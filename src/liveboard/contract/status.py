@@ -33,6 +33,17 @@ CONTROL_COLUMNS = (
     TS,
 )
 
+# One row of the table alerts_ui per alert that is raised now: since when the row fulfils the conditions, and when that
+# was told.
+ALERTS_COLUMNS = (
+    Column("alert", "string"),
+    Column("table", "string"),
+    Column("key", "string"),
+    Column("state", "string"),
+    Column("since", "timestamp"),
+    TS,
+)
+
 
 class State(StrEnum):
     """What a generation is doing."""
@@ -137,6 +148,19 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the checkpoint depends on beside the wiring; the generation can only go on while this is the same."""
 
 
+class AlertFigures(msgspec.Struct, frozen=True):
+    """How an alert is doing; what is counted begins with the owner's process."""
+
+    raised: int = 0
+    """Rows that it is raised for now."""
+    raises: int = 0
+    clears: int = 0
+    failures: int = 0
+    """Tries to tell a receiver that failed."""
+    problem: str = ""
+    """Why it is not evaluated, or a receiver is not told; empty while all is well."""
+
+
 class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The document of the status topic."""
 
@@ -157,6 +181,8 @@ class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Up to which offset each partition of the control topic has been judged."""
     phase: Phase = Phase.STARTING
     message: str = ""
+    alerts: Mapping[str, AlertFigures] = {}
+    """The board's alerts, by name; where there are any, there is the table alerts_ui."""
     last_applied: str | None = None
     """When the wiring changed last: ISO-8601, UTC, microseconds."""
 
@@ -230,5 +256,6 @@ def status_row(status: BoardStatus) -> tuple[Value, ...]:
     repairs = record.repairs.sentence if record and record.repairs else ""
     building, progress = status.building
     numbers = (progress.rows, progress.total, progress.rate) if progress else (None, None, None)
-    message = status.message or repairs
+    problems = [figures.problem for figures in status.alerts.values() if figures.problem]
+    message = status.message or repairs or (problems[0] if problems else "")
     return (*topics, join, status.last_applied, status.live, str(status.phase), message, building, *numbers)

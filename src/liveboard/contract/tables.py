@@ -1,9 +1,9 @@
 """The tables of a board and their columns."""
 
 from liveboard.contract.board import Board
-from liveboard.contract.names import CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
+from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column, join_columns, source_columns
-from liveboard.contract.status import CONTROL_COLUMNS, status_columns
+from liveboard.contract.status import ALERTS_COLUMNS, CONTROL_COLUMNS, status_columns
 
 
 def table_columns(board: Board) -> dict[str, tuple[Column, ...]]:
@@ -18,4 +18,5 @@ def table_columns(board: Board) -> dict[str, tuple[Column, ...]]:
 def all_columns(board: Board) -> dict[str, tuple[Column, ...]]:
     """Every table of the board, with those that belong to no generation."""
     own = {CONTROL_TABLE: CONTROL_COLUMNS, STATUS_TABLE: status_columns(tuple(board.sources))}
-    return {**table_columns(board), **own}
+    alerts = {ALERTS_TABLE: ALERTS_COLUMNS} if board.alerts else {}
+    return {**table_columns(board), **own, **alerts}

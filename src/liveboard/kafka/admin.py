@@ -128,9 +128,9 @@ class Admin:
         """Creates the topics that are not there yet."""
         self._create(topics, lambda name: NewTopic(name, partitions))
 
-    def create_changelogs(self, topics: Iterable[str]) -> None:
+    def create_changelogs(self, topics: Iterable[str], also: Mapping[str, str] | None = None) -> None:
         """Creates changelog topics: compacted, and of one partition so that all readers see one order."""
-        self._create(topics, lambda name: NewTopic(name, 1, config=_CHANGELOG_CONFIG))
+        self._create(topics, lambda name: NewTopic(name, 1, config={**_CHANGELOG_CONFIG, **(also or {})}))
 
     def create_log(self, topic: str) -> None:
         """Creates a topic of one partition whose records have the broker's time, and go after a while."""

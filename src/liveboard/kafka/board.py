@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from liveboard.contract.changelog import encode_row
-from liveboard.contract.names import CONTROL_TABLE, STATUS_TABLE, Names
+from liveboard.contract.names import STATUS_TABLE, Names
 from liveboard.contract.status import STATUS_KEY, BoardStatus, decode_status, status_row
 from liveboard.kafka.reader import Change, ChangelogReader
 
@@ -52,12 +52,12 @@ def follow(
 ) -> Generator[tuple[Kept | None, list[Change]]]:
     """For ever, a few times a second at least: the board's status and what came in the tables that it shows.
 
-    When it shows another generation, the rows that follow are that one's. The tables control_raw and
+    When it shows another generation, the rows that follow are that one's. The tables control_raw, alerts_ui and
     orchestrator_status belong to no generation. `last` asks for the last records of each table instead of all.
     """
     tables = list(tables)
-    ours = [names.verdicts] if CONTROL_TABLE in tables else []
-    of_generation = [table for table in tables if table not in (CONTROL_TABLE, STATUS_TABLE)]
+    ours = [topic for table, topic in names.own_changelogs.items() if table in tables]
+    of_generation = [table for table in tables if table not in (*names.own_changelogs, STATUS_TABLE)]
     row_before: bytes | None = None
     with StatusReader(client_config, names) as reader:
         while True:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace as changed
 
 from liveboard.backoff import Backoff
 from liveboard.contract.board import Wiring
 from liveboard.contract.errors import LiveboardError
-from liveboard.contract.status import BEAT_S, Phase, State
+from liveboard.contract.status import BEAT_S, AlertFigures, Phase, State
 from liveboard.orchestrator import generations, hearing
 from liveboard.orchestrator.building import Builds
 from liveboard.orchestrator.control import ControlTopic
@@ -29,8 +30,10 @@ _STANDING_STILL = (Phase.STARTING, Phase.RESTARTING)
 class Orchestrator:
     """Moves the board from wiring to wiring, and keeps what is there running."""
 
-    def __init__(self, work: Workplace) -> None:
+    def __init__(self, work: Workplace, alerts: Callable[[], Mapping[str, AlertFigures]] = dict) -> None:
+        """`alerts` gives the figures that the document has of them."""
         self._work = work
+        self._alerts = alerts
         self._running = work.running
         self._listener = Listener(work)
         self._repairing = Repairing(work)
@@ -194,7 +197,7 @@ class Orchestrator:
         work = self._work
         if time.monotonic() - work.record.kept_at < BEAT_S:
             return
-        work.keep(work.status)
+        work.keep(changed(work.status, alerts=self._alerts()))
         work.leftovers.sweep_checkpoints(work.status)
         live = work.status.live or ""
         if live in self._running and (tombstones := self._running[live].tombstones()) > self._tombstones:

@@ -9,6 +9,7 @@ Whoever keeps the board goes on to say so, and reads on: someone may have taken 
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -31,6 +32,8 @@ from liveboard.kafka.reader import ChangelogReader
 
 _PATIENCE_S = 30.0
 _WAIT_S = 0.2
+# So long after a beat nobody else can have the board, with time for what is on its way: others wait STALE_AFTER_S.
+_LEASE_S = 8.0
 
 
 class OwnershipLost(LiveboardError):
@@ -77,6 +80,9 @@ class Ownership:
         self._holder: Holder | None = None
         self._now_ms = 0
         self._next = 0
+        self._lock = threading.Lock()
+        self._said: tuple[int, float] | None = None
+        self._sure_s = -math.inf
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="ownership", daemon=True)
 
@@ -115,6 +121,14 @@ class Ownership:
         if self._holder is None or self._holder.said.run != self._me.run:
             raise OwnershipLost(f"stopped, since {self._description()}")
 
+    def is_sure(self) -> bool:
+        """Whether nobody else can keep the board in the next few seconds, also where we have been asleep.
+
+        An OwnershipLost if somebody else keeps it now.
+        """
+        self.check()
+        return _now_s() - self._sure_s < _LEASE_S
+
     def _claim(self) -> None:
         offset = self._say("claim")
         deadline = time.monotonic() + _PATIENCE_S
@@ -136,10 +150,16 @@ class Ownership:
         return f"{board} is kept by {self._holder.said.name} since {since} (heard {silence:.0f} s ago)"
 
     def _listen(self, timeout_s: float) -> None:
-        for change in self._reader.read(timeout_s):
-            self._next, self._now_ms = change.offset + 1, change.timestamp_ms
-            if change.value:
-                self._holder = held(self._holder, msgspec.json.decode(change.value, type=Saying), change.timestamp_ms)
+        with self._lock:
+            said = self._said
+            for change in self._reader.read(timeout_s):
+                self._next, self._now_ms = change.offset + 1, change.timestamp_ms
+                if change.value:
+                    saying = msgspec.json.decode(change.value, type=Saying)
+                    self._holder = held(self._holder, saying, change.timestamp_ms)
+            # What we said counts from when we began to say it, once we have read that nobody came before it.
+            if said and self._next > said[0] and self._holder and self._holder.said.run == self._me.run:
+                self._sure_s = said[1]
 
     def _beat(self) -> None:
         while not self._ending.wait(BEAT_S):
@@ -149,6 +169,7 @@ class Ownership:
 
     def _say(self, what: Literal["claim", "beat", "release"]) -> int:
         """Writes a record; returns its offset. A LiveboardError if Kafka does not take it."""
+        began_s = _now_s()
         offsets: list[int | None] = []
         errors: list[str] = []
         message = msgspec.json.encode(msgspec.structs.replace(self._me, what=what))
@@ -164,4 +185,10 @@ class Ownership:
             errors.append(str(error))
         if not offsets or offsets[0] is None:
             raise LiveboardError(f"cannot write to {self._names.owner}: {'; '.join(errors) or 'no answer'}")
+        self._said = (offsets[0], began_s)
         return offsets[0]
+
+
+def _now_s() -> float:
+    """A clock that goes on while the machine sleeps, where there is one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

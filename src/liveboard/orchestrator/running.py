@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from py4j.protocol import Py4JJavaError
@@ -37,6 +38,7 @@ class Running:
         self._explain = explain
         self._generations: dict[str, Generation] = {}
         self._following: set[str] = set()
+        self._starts: Counter[str] = Counter()
         self._seen: set[str] = set()
         self._held_up: set[str] = set()
         self._down: dict[str, str] = {}
@@ -61,6 +63,10 @@ class Running:
         """Those that follow their topics, or will again."""
         return set(self._following)
 
+    def starts(self, name: str) -> int:
+        """How often the generation was started here; at every start it writes some of its rows once more."""
+        return self._starts[name]
+
     def is_seen(self, name: str) -> bool:
         """Whether the generation was seen to follow since it was started last."""
         if name in self._following - self._seen and self[name].is_following():
@@ -78,6 +84,7 @@ class Running:
     def follow(self, name: str) -> None:
         """Has the generation follow its topics from now on."""
         self._following.add(name)
+        self._starts[name] += 1
         try:
             self[name].follow()
         except SPARK_ERRORS as error:

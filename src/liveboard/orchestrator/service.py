@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from msgspec.structs import replace as changed
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from liveboard.alerts.evaluator import Evaluator
+from liveboard.alerts.memory import create_topics
 from liveboard.backoff import Backoff
 from liveboard.config import Settings
 from liveboard.config.storage import owned
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
-from liveboard.contract.status import Phase
+from liveboard.contract.status import AlertFigures, Phase
 from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.control import ControlTopic
@@ -60,15 +62,44 @@ def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stoppin
         Record(client_config, admin, ownership, names, log, stopping) as record,
     ):
         sources = tuple(settings.board.sources)
-        record.keep(changed(record.status, sources=sources, phase=Phase.STARTING, message=""))
+        alerts = {name: AlertFigures() for name in settings.board.alerts}
+        if alerts:
+            create_topics(admin, names)
+        record.keep(changed(record.status, sources=sources, alerts=alerts, phase=Phase.STARTING, message=""))
         log("starting Spark")
         with _last_words(record), _spark(settings, directory) as spark:
             kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, bootstrap), admin)
             checkpoints = Checkpoints(spark, directory.as_uri())
             work = Workplace(settings, kafka, spark, record, checkpoints, directory / "schemas.json", log)
-            orchestrator = Orchestrator(work)
-            with ControlTopic(client_config, names.control, record.status.control, admin) as control:
+            evaluator = Evaluator(
+                settings.board,
+                names,
+                client_config,
+                lambda: record.status,
+                log,
+                starts=work.running.starts,
+                is_sure=ownership.is_sure,
+                ends_with=OwnershipLost,
+            )
+            orchestrator = Orchestrator(work, lambda: evaluator.figures)
+            with (
+                _beside(evaluator) if settings.board.alerts else nullcontext(),
+                ControlTopic(client_config, names.control, record.status.control, admin) as control,
+            ):
                 orchestrator.run(control, stopping)
+
+
+@contextmanager
+def _beside(evaluator: Evaluator) -> Iterator[None]:
+    """The alerts are evaluated meanwhile; that never stops anything else."""
+    ending = threading.Event()
+    thread = threading.Thread(target=evaluator.run, args=(ending,), name="alerts", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join(_KNOCK_S)
 
 
 def _connected(client_config: Mapping[str, str], names: Names, log: Log, stopping: threading.Event) -> Admin | None:

@@ -33,6 +33,7 @@ _FIRST_USERS = 20  # come faster, so that the first tables are not all about one
 _FIRST_USER_EVENTS = 0.5
 _CHANGES = 0.2  # of the user events, while there are still new users
 _MOST_ACCOUNTS_BEFORE_USER = 5
+_OVERDRAWN = 0.01  # of the account events: a bill comes before the money, until the account's next event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +163,10 @@ def _account_event(options: Options, user: _User, chance: random.Random) -> Even
     typical = _TYPICAL_BALANCES[kind]
     before = user.balances.get(kind, typical * chance.lognormvariate(0, 0.6))
     user.balances[kind] = round(before + chance.gauss(0, typical * 0.03), 2)
-    row = {"userId": user.id, "accountType": kind, "balance": user.balances[kind]}
+    balance = user.balances[kind]
+    if chance.random() < _OVERDRAWN:
+        balance = -round(typical * chance.uniform(0.01, 0.1), 2)
+    row = {"userId": user.id, "accountType": kind, "balance": balance}
     return Event(options.accounts_topic, user.id, json.dumps(row).encode())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from liveboard.contract.changelog import encode_row
 from liveboard.contract.frames import Code, FrameError, TableInfo
-from liveboard.contract.names import STATUS_TABLE, generation_number, is_table_name
+from liveboard.contract.names import ALERTS_TABLE, STATUS_TABLE, generation_number, is_table_name
 from liveboard.contract.schema import Column
 from liveboard.contract.status import STATUS_KEY, BoardStatus, State, status_columns, status_row
 from liveboard.serving.auth import Grant
@@ -119,7 +119,8 @@ class Catalogue:
             self._show_status(status)
         followed = {name for name, record in status.generations.items() if record.state in FOLLOWED}
         for table in self:
-            if table.generation not in (None, self.live, *followed):
+            has_no_alerts = table.generation is None and table.name == ALERTS_TABLE and not status.alerts
+            if has_no_alerts or table.generation not in (None, self.live, *followed):
                 del self._tables[table.generation, table.name]
                 _log.info("table dropped", extra={"table": table.name, "generation": table.generation})
                 self.watcher.dropped(table)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from confluent_kafka import Message
 
 from liveboard.contract.changelog import is_row
-from liveboard.contract.names import CONTROL_TABLE, Names
+from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, Names
 from liveboard.contract.schema import Column
-from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, State
+from liveboard.contract.status import ALERTS_COLUMNS, CONTROL_COLUMNS, BoardStatus, State
 from liveboard.serving.catalogue import FOLLOWED
 from liveboard.serving.table import Change, Table
 
@@ -81,7 +81,7 @@ class Changelog:
 
 
 class Changelogs:
-    """Those of every generation that is building, live or retiring, and the one of the control messages."""
+    """Those of every generation that is building, live or retiring, and those of control messages and alerts."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -101,6 +101,10 @@ class Changelogs:
         before = self._by_topic
         control = self._names.verdicts
         self._by_topic = {control: before[control]}
+        if status.alerts:
+            raised = Changelog(self._names.raised, None, ALERTS_TABLE, ALERTS_COLUMNS)
+            raised.complete_at = 0
+            self._by_topic[raised.topic] = before.get(raised.topic) or raised
         for generation, record in status.generations.items():
             if record.state not in FOLLOWED:
                 continue

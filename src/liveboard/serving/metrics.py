@@ -90,6 +90,7 @@ class Gauges(Collector):
         """The state as of now."""
         yield from self._tables()
         yield from self._board()
+        yield from self._alerts()
         yield GaugeMetricFamily("liveboard_viewers", "Connections with the key", len(self._hub.viewers))
         yield GaugeMetricFamily("liveboard_subscriptions", "Of all viewers", self._hub.subscriptions)
         yield GaugeMetricFamily("liveboard_windows", "Different windows that are open", self._views.windows)
@@ -128,3 +129,19 @@ class Gauges(Collector):
                 keys.add_metric((name,), record.repairs.keys if record.repairs else 0)
                 age.add_metric((name,), max(0.0, time() - record.repairs.since) if record.repairs else 0)
         yield from (progress, keys, age)
+
+    def _alerts(self) -> Iterator[Metric]:
+        labels = ("alert",)
+        raised = GaugeMetricFamily("liveboard_alerts", "Rows that an alert is raised for now", labels=labels)
+        raises = CounterMetricFamily("liveboard_alerts_raised", "Since the pipeline's start", labels=labels)
+        clears = CounterMetricFamily("liveboard_alerts_cleared", "Since the pipeline's start", labels=labels)
+        failures = CounterMetricFamily(
+            "liveboard_alert_delivery_failures", "Tries to tell a receiver that failed", labels=labels
+        )
+        status = self._catalogue.status
+        for name, figures in (status.alerts if status else {}).items():
+            raised.add_metric((name,), figures.raised)
+            raises.add_metric((name,), figures.raises)
+            clears.add_metric((name,), figures.clears)
+            failures.add_metric((name,), figures.failures)
+        yield from (raised, raises, clears, failures)

@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 import orjson
 
-from liveboard.contract.names import REJECTS_TABLE
+from liveboard.contract.names import ALERTS_TABLE, REJECTS_TABLE
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.origins import Origins
@@ -38,6 +38,8 @@ class Pulse(msgspec.Struct, frozen=True):
     events: int
     """Records of the key's sources since the server began: rows that came or changed, and rejects."""
     sources: tuple[SourcePulse, ...]
+    alerts: int | None = None
+    """How many are raised; None where the board has none, or the key does not show them."""
 
 
 class Pulses:
@@ -65,7 +67,9 @@ class Pulses:
             reason = self._rejects.reason(topic or "") if rejected else None
             events += table.updates + (rejected or 0)
             found.append(SourcePulse(source, name, topic, len(table), rejected, reason))
-        return Pulse(time.time() * 1000, catalogue.live, events, tuple(found))
+        raised = tables.get(ALERTS_TABLE)
+        alerts = None if raised is None else len(raised)
+        return Pulse(time.time() * 1000, catalogue.live, events, tuple(found), alerts)
 
     def _count(self, rejects: Table) -> None:
         if self._rejects.table is not rejects:

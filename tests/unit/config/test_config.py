@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from liveboard import config
 from liveboard.config import ConfigError, Duration, KafkaSettings, Secret, Settings, load
-from liveboard.config.board import BoardSettings, JoinSettings, SourceSettings
+from liveboard.config.board import AlertSettings, BoardSettings, JoinSettings, SourceSettings, default_tables
 from liveboard.config.environment import variable
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import Column
@@ -54,6 +54,7 @@ def test_the_defaults() -> None:
             ),
             "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
         },
+        alerts={"overdrawn": AlertSettings(name="overdrawn", table="final_ui", when=(("balance", "<", 0),))},
     )
     assert loaded.board.sources["accounts"].columns[2] == Column("balance", "double")
 
@@ -178,6 +179,8 @@ INTERVAL = 'expected a duration above zero such as "5 minutes", "900 s" or "500 
 RETIRE = 'expected a duration such as "5 minutes" or "900 s", or "keep", found'
 FILLED = "expected a text that is not empty, found"
 BYTES = "expected an integer from 1 to 8388608, found"
+CONDITIONS = 'expected a list of conditions such as [["balance", "<", 0]], found'
+RECEIVERS = 'expected a list of "topic:NAME" and of http or https URLs, found'
 HISTORY = 'expected an integer from 1 to 100000, or "all", found'
 NAME = 'expected a name of letters, digits and "_" that does not begin with a digit, up to 200 long, found'
 OWN_NAME = "expected a name that liveboard does not use itself, found"
@@ -250,6 +253,28 @@ TYPE = "(string, boolean, int, bigint, double, decimal(p,s), date, timestamp, js
             "age",
             'expected a column of accounts (userId, accountType, balance), found "age", did you mean balance?',
         ),
+        (
+            "board.alerts.overdrawn.table",
+            "control_raw",
+            "expected a table of the pipeline (users_ui, accounts_ui, final_ui, user_account, rejects_ui),"
+            ' found "control_raw", did you mean accounts_ui?',
+        ),
+        ("board.alerts.overdrawn.when", [], f"{CONDITIONS} an array"),
+        ("board.alerts.overdrawn.when", "balance < 0", f'{CONDITIONS} "balance < 0"'),
+        (
+            "board.alerts.overdrawn.when",
+            [["balanc", "<", 0]],
+            'expected a column (userId, name, email, age, accountType, balance, ts), found "balanc"',
+        ),
+        ("board.alerts.overdrawn.when", [["balance", "<", "0"]], 'expected a number for "balance", found "0"'),
+        ("board.alerts.overdrawn.for", "0 s", f'{INTERVAL} "0 s"'),
+        ("board.alerts.overdrawn.notify", ["pager"], f"{RECEIVERS} an array"),
+        (
+            "board.alerts.overdrawn.notify",
+            ["topic:users"],
+            'expected a topic that nobody else on the board reads or writes, found "users"',
+        ),
+        ("board.alerts.overdrawn.secret", 5, "expected a text, found a number or boolean"),
         ("board.joins.final_ui.how", "outer", 'expected "left", "inner" or "asof", found "outer"'),
         ("board.joins.final_ui.history", 0, f"{HISTORY} 0"),
         ("board.joins.final_ui.history", True, f"{HISTORY} true"),
@@ -309,8 +334,8 @@ def default_board() -> Raw:
             name: {k: v for k, v in vars(item).items() if k not in ("name", "columns")} for name, item in tables.items()
         }
         for part, tables in vars(board).items()
-        if part != "name"
-    }
+        if part in ("sources", "joins")
+    } | {"alerts": default_tables()["alerts"]}
 
 
 @pytest.mark.parametrize(
@@ -464,7 +489,8 @@ def test_documented_keys_are_all_and_only_the_keys(file: File) -> None:
     assert len(set(keys)) == len(keys)
     assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.history"} <= set(keys)
     named = [key for key in keys if ".joins." not in key and ".keys." not in key]
-    environ = {variable(tuple(key.replace("<name>", "users").split("."))): "" for key in named}
+    named = [key.replace("alerts.<name>", "alerts.overdrawn").replace("<name>", "users") for key in named]
+    environ = {variable(tuple(key.split("."))): "" for key in named}
     # every name is known, whatever is wrong with the empty values
     assert not [line for line in file.problems("", environ) if "unknown" in line]
 

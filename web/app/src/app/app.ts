@@ -1,6 +1,7 @@
 import { Component, computed, effect, inject, signal, untracked } from '@angular/core';
 import { NavigationEnd, Router, RouterLink, RouterOutlet } from '@angular/router';
 import type { HubState } from 'table-hub';
+import { Alerts } from './alerts';
 import { BoardHealth, type BoardState } from './board-health';
 import { BoardPulse } from './board-pulse';
 import { EMBEDDED } from './embedded';
@@ -30,6 +31,7 @@ export class App {
   protected readonly themeChoice = inject(ThemeChoice);
   protected readonly details = inject(RowDetails);
   protected readonly isEmbedded = inject(EMBEDDED);
+  protected readonly alerts = inject(Alerts);
   private readonly health = inject(BoardHealth);
   private readonly pulse = inject(BoardPulse);
 
@@ -44,6 +46,13 @@ export class App {
     const rate = this.pulse.rate();
     return rate === null ? null : COUNT.format(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate));
   });
+  protected readonly alertsText = computed(() => {
+    const total = this.alerts.total() ?? 0;
+    return total === 0 ? 'no alerts' : `${COUNT.format(total)} ${total === 1 ? 'alert' : 'alerts'}`;
+  });
+  protected readonly alertsTitle = computed(() =>
+    this.alerts.total() ? 'Rows for which an alert is raised now: show them' : 'No alert is raised now',
+  );
   protected readonly latency = computed(() => {
     const took = this.pulse.latency();
     if (took === null || this.session.state() !== 'ready') return null;

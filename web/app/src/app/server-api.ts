@@ -69,6 +69,8 @@ export interface Pulse {
   readonly generation: string | null;
   readonly events: number;
   readonly sources: readonly SourcePulse[];
+  /** How many alerts are raised; null where there are none to show. */
+  readonly alerts: number | null;
 }
 
 /** What some of a topic's records would bring to a source. */

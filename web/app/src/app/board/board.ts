@@ -13,7 +13,7 @@ import { sendCommand } from './board-texts';
 
 const STATUS_TABLE = 'orchestrator_status';
 const REJECTS_TABLE = 'rejects_ui';
-const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw']);
+const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw', 'alerts_ui']);
 const LOOK_AGAIN_MS = 500;
 const COUNT = new Intl.NumberFormat('en-US');
 

@@ -8,7 +8,7 @@ const TABLE_OF_ENTITY: ReadonlyMap<string, string> = new Map([
   ['account', 'accounts_ui'],
 ]);
 const PAGE_SIZE = 300;
-const APART = new Set(['orchestrator_status', 'control_raw']);
+const APART = new Set(['orchestrator_status', 'control_raw', 'alerts_ui']);
 const JOINED_TABLE = 'final_ui';
 
 /** The table of an entity: users, accounts, and for everything else what they are joined to. */

@@ -12,6 +12,7 @@ import {
   viewChild,
 } from '@angular/core';
 import type { Order, Subscription, TableUpdate } from 'table-hub';
+import { Alerts } from '../alerts';
 import { LiveTableService } from '../live-table.service';
 import { RowDetails } from '../row-detail/row-details';
 import { ServerApi, type ExportFormat } from '../server-api';
@@ -49,6 +50,7 @@ export class LiveTable {
   readonly tableName = input.required<string>();
   readonly pageSize = input(300);
 
+  private readonly alerts = inject(Alerts);
   private readonly tables = inject(LiveTableService);
   private readonly session = inject(Session);
   private readonly address = inject(ViewAddress);
@@ -119,6 +121,7 @@ export class LiveTable {
     afterNextRender(() => {
       const sheet = (this.sheet = this.makeSheet());
       sheet.setView(this.view());
+      sheet.mark(this.alerts.of(this.tableName()));
       const update = this.update();
       if (update !== null) this.showRows(update);
       destroyed.onDestroy(() => {
@@ -157,6 +160,10 @@ export class LiveTable {
       untracked(() => {
         this.move();
       });
+    });
+    effect(() => {
+      const raised = this.alerts.of(this.tableName());
+      untracked(() => this.sheet?.mark(raised));
     });
     effect(() => {
       this.clock.now();

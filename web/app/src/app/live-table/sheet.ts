@@ -48,6 +48,7 @@ export class Sheet {
   private isMeasured = false;
   private slidAt = 0;
   private pressedRow: { key: string | undefined; x: number; y: number } | null = null;
+  private raised: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly place: HTMLElement,
@@ -107,6 +108,15 @@ export class Sheet {
     this.rewrite();
   }
 
+  /** Marks the rows for which an alert is raised, and no others. */
+  mark(raised: ReadonlySet<string>): void {
+    const before = this.raised;
+    this.raised = raised;
+    const keys = [...new Set([...raised, ...before])].filter((key) => raised.has(key) !== before.has(key));
+    const rowNodes = keys.flatMap((key) => this.grid.getRowNode(key) ?? []);
+    if (rowNodes.length) this.grid.redrawRows({ rowNodes });
+  }
+
   /** Texts that tell how long ago something was. */
   tick(): void {
     const columns = this.looks.relative.filter((name) => this.columns.some((column) => column.name === name));
@@ -159,7 +169,10 @@ export class Sheet {
       columnDefs: [],
       defaultColDef: { enableCellChangeFlash: true, resizable: true, suppressHeaderMenuButton: true },
       getRowId: ({ data }) => data.key,
-      rowClassRules: { fresh: ({ data }) => data?.cameAt != null && Date.now() - data.cameAt < FRESH_MS },
+      rowClassRules: {
+        fresh: ({ data }) => data?.cameAt != null && Date.now() - data.cameAt < FRESH_MS,
+        raised: ({ data }) => data !== undefined && this.raised.has(data.key),
+      },
       // The server has filtered already, by rules of its own.
       alwaysPassFilter: () => true,
       asyncTransactionWaitMillis: 100,
@@ -292,5 +305,5 @@ export class Sheet {
 }
 
 function rowKey(target: EventTarget | null): string | undefined {
-  return (target instanceof Element && target.closest('.ag-row')?.getAttribute('row-id')) || undefined;
+  return target instanceof Element ? (target.closest('.ag-row')?.getAttribute('row-id') ?? undefined) : undefined;
 }

@@ -1,0 +1,174 @@
+"""Evaluates the alerts of a board, in one place: with its owner, in a thread of its own.
+
+It reads the changelogs of the live generation as every reader does. What it remembers is the alerts topic. So it can
+end at any moment: the next one reads the topic and the tables, and tells the differences.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import KafkaException
+
+from liveboard.alerts.delivery import Deliveries
+from liveboard.alerts.following import Following
+from liveboard.alerts.memory import Memory, create_topics, now_ms
+from liveboard.alerts.settling import QUIET_S, Settling
+from liveboard.alerts.watch import Event, Watch
+from liveboard.backoff import Backoff
+from liveboard.config.board import BoardSettings
+from liveboard.contract.errors import LiveboardError
+from liveboard.contract.names import Names
+from liveboard.contract.status import AlertFigures, BoardStatus, GenerationRecord
+from liveboard.kafka.admin import Admin
+
+_WAIT_S = 0.1
+_FORGET_S = 60.0
+
+Log = Callable[[str], None]
+
+
+class Evaluator:
+    """Raises and clears the alerts of a board until it is told to stop; what fails is tried again.
+
+    `status` gives the board's newest document, `starts` how often a generation's stream was started, and `is_sure`
+    whether nobody else can keep the board now; an error of its own ends the work.
+    """
+
+    def __init__(
+        self,
+        board: BoardSettings,
+        names: Names,
+        client_config: Mapping[str, str],
+        status: Callable[[], BoardStatus | None],
+        log: Log,
+        *,
+        starts: Callable[[str], int] = lambda _: 1,
+        is_sure: Callable[[], bool] = lambda: True,
+        ends_with: type[Exception] | tuple[()] = (),
+        quiet_s: float = QUIET_S,
+    ) -> None:
+        self._alerts = tuple(board.alerts.values())
+        self._sources = tuple(source.table for source in board.sources.values())
+        self._names = names
+        self._client_config = client_config
+        self._status = status
+        self._log = log
+        self._starts = starts
+        self._is_sure = is_sure
+        self._ends_with = ends_with
+        self._quiet_s = quiet_s
+        self._problem = ""
+        self._live: str | None = None
+        """The generation that was live last; empty where there was none, None before we looked."""
+        self._raises: dict[str, int] = {}
+        self._clears: dict[str, int] = {}
+        self._memory: Memory | None = None
+        self._deliveries: Deliveries | None = None
+
+    @property
+    def figures(self) -> dict[str, AlertFigures]:
+        """How each alert is doing."""
+        raised = self._memory.figures if self._memory else {}
+        told = self._deliveries.all if self._deliveries else []
+        return {
+            alert.name: AlertFigures(
+                raised=raised.get(alert.name, 0),
+                raises=self._raises.get(alert.name, 0),
+                clears=self._clears.get(alert.name, 0),
+                failures=sum(each.failures for each in told if each.alert == alert.name),
+                problem=self._problem
+                or next((each.problem for each in told if each.alert == alert.name and each.problem), ""),
+            )
+            for alert in self._alerts
+        }
+
+    def run(self, stopping: threading.Event) -> None:
+        """Works until `stopping` is set."""
+        backoff = Backoff()
+        while not stopping.is_set():
+            try:
+                self._work(stopping)
+            except self._ends_with:
+                return
+            except Exception as error:
+                # Whatever it is, the tables go on without.
+                known = isinstance(error, LiveboardError | KafkaException)
+                why = f"alerts are not evaluated: {error if known else repr(error)}"
+                if why != self._problem:
+                    self._log(f"{why}; trying again")
+                self._problem = why
+                stopping.wait(backoff.failed())
+
+    def _work(self, stopping: threading.Event) -> None:
+        admin = Admin(self._client_config)
+        create_topics(admin, self._names)
+        memory = Memory(self._client_config, self._names, admin)
+        with Deliveries(self._client_config, self._names, admin, self._alerts, self._log) as deliveries:
+            self._memory, self._deliveries = memory, deliveries
+            memory.mend_table({alert.name: alert.table for alert in self._alerts})
+            self._clear_strangers(memory)
+            since: dict[str, dict[str, int]] = {}
+            while not stopping.is_set():
+                status = self._status()
+                live = (status.live if status else None) or ""
+                if status is None or live not in status.generations:
+                    self._live = ""
+                    stopping.wait(_WAIT_S)
+                    continue
+                following = self._following(live, status.generations[live], memory, admin, since)
+                try:
+                    self._follow(following, memory, stopping)
+                finally:
+                    following.close()
+                since = {watch.name: watch.since for watch in following.watches}
+
+    def _following(
+        self, live: str, record: GenerationRecord, memory: Memory, admin: Admin, since: Mapping[str, Mapping[str, int]]
+    ) -> Following:
+        watches = [
+            Watch(alert, record.tables[alert.table], memory.of(alert.name), now_ms, since.get(alert.name))
+            for alert in self._alerts
+            if alert.table in record.tables
+        ]
+        return Following(self._client_config, self._names, admin, live, record, watches, self._sources)
+
+    def _follow(self, following: Following, memory: Memory, stopping: threading.Event) -> None:
+        """Until another generation is live."""
+        live, forget = following.generation, Backoff(_FORGET_S, _FORGET_S)
+        # A generation that became live while we looked writes nothing once more, until its stream is started again.
+        starts = self._starts(live) if self._live not in (None, live) else 0
+        self._live = live
+        while not stopping.is_set() and (status := self._status()) is not None and status.live == live:
+            if (now := self._starts(live)) != starts:
+                starts = now
+                following.settle_anew(Settling(self._sources, now_ms(), self._quiet_s))
+            self.tell(following.read(may_settle=starts > 0))
+            if self._problem and following.is_settled:
+                self._log("alerts are evaluated again")
+                self._problem = ""
+            if forget.over:
+                memory.forget_old(now_ms(), self._is_sure)
+                forget.failed()
+
+    def tell(self, events: list[Event]) -> None:
+        """Writes the events and counts them."""
+        if not events or not self._memory:
+            return
+        self._memory.write(events, self._is_sure)
+        for event in events:
+            counts = self._raises if event.state == "raised" else self._clears
+            counts[event.alert] = counts.get(event.alert, 0) + 1
+
+    def _clear_strangers(self, memory: Memory) -> None:
+        """What an alert has raised that is not configured any more, is cleared."""
+        known, now = {alert.name for alert in self._alerts}, now_ms()
+        self.tell(
+            [
+                Event(alert, "", key, "cleared", now, now, None)
+                for alert, keys in memory.raised.items()
+                if alert not in known
+                for key in sorted(keys)
+            ]
+        )
