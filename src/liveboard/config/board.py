@@ -16,6 +16,7 @@ from liveboard.contract.board import (
     Source,
     SourceFormat,
     SourceMode,
+    View,
 )
 from liveboard.contract.errors import either, nearest
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
@@ -44,6 +45,12 @@ left = "accounts"
 right = "users"
 on = "userId"
 how = "asof"
+
+[views.exposure]
+sql = '''
+SELECT accountType, count(*) AS users, round(sum(balance), 2) AS total, round(avg(age), 1) AS meanAge
+FROM final_ui WHERE accountType IS NOT NULL GROUP BY accountType ORDER BY total DESC
+'''
 """
 
 
@@ -75,12 +82,21 @@ class JoinSettings(Join):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewSettings(View):
+    """[board.views.<name>]"""
+
+    sql: values.FilledText
+    key: values.KeyColumns = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoardSettings(Board):
     """[board]"""
 
     name: values.BoardName = DEFAULT_BOARD_NAME
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     joins: Mapping[str, JoinSettings] = field(default_factory=dict)
+    views: Mapping[str, ViewSettings] = field(default_factory=dict)
 
 
 def default_board() -> BoardSettings:
@@ -103,6 +119,7 @@ def check_board(document: Document, board: Board) -> None:
     sources: dict[Key, Source] = {("board", "sources", name): source for name, source in board.sources.items()}
     tables: dict[Key, str] = {(*at, "table"): source.table for at, source in sources.items()}
     tables |= {("board", "joins", name): name for name in board.joins}
+    tables |= {("board", "views", name): name for name in board.views}
     check_distinct(document, "source name", {at: source.name for at, source in sources.items()}, str.lower)
     check_distinct(document, "topic", {(*at, "topic"): source.topic for at, source in sources.items()}, str)
     check_distinct(document, "table name", tables, str.lower)
@@ -118,6 +135,20 @@ def check_board(document: Document, board: Board) -> None:
         _check_columns(document, ("board", "sources", name))
     for join in board.joins.values():
         _check_join(document, board, join, declared)
+    # Against tables that are wrong themselves, a statement would be blamed for what it has no part in.
+    if not document.problems:
+        _check_views(document, board)
+
+
+def _check_views(document: Document, board: Board) -> None:
+    given = [view for view in board.views.values() if document.origin(("board", "views", view.name)) != DEFAULT_ORIGIN]
+    if not given:
+        return
+    # Not above, since DuckDB takes its time, and most commands have no view to check.
+    from liveboard.sql.check import view_problems
+
+    for name, problem in view_problems(board):
+        document.problem(("board", "views", name, "sql"), problem)
 
 
 def _check_key(document: Document, at: Key, source: Source) -> None:
