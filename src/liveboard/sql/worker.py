@@ -76,6 +76,11 @@ class Worker:
             most = f"{self._limits.memory_mb:,} MB of memory"
             return Refused(Code.OVER_LIMIT, f"expected a statement that needs up to {most}, found one that needs more")
 
+    def close(self) -> None:
+        """Frees everything."""
+        self._reader.close()
+        self._sandbox.close()
+
     def _prepared(self, asked: Prepare) -> Prepared:
         tables = {name: [Column(*pair) for pair in columns] for name, columns in asked.tables.items()}
         statement = self._reader.read(asked.sql, tables, lasting=asked.lasting)
