@@ -31,7 +31,6 @@ _PANDAS_TYPES = {
     "date32[day]": None,
     "timestamp[us, tz=UTC]": None,
     "binary": None,
-    "null": None,
 }
 
 
@@ -134,7 +133,9 @@ class QueryResult(Frames):
             for place, column in enumerate(self.columns)
             for is_time, type_ in [(column.type in ("date", "timestamp"), _ARROW_TYPES[column.type])]
         ]
-        return pa.Table.from_arrays(arrays, [column.name for column in self.columns])
+        # Decimals that are all null.
+        known = [array.cast(pa.decimal128(38, 0)) if pa.types.is_null(array.type) else array for array in arrays]
+        return pa.Table.from_arrays(known, [column.name for column in self.columns])
 
 
 def _missing(package: str) -> LiveboardError:

@@ -136,6 +136,10 @@ class Subscribe(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="
     search: str | None = None
     generation: str | None = None
 
+    def __post_init__(self) -> None:
+        if not self.table and not self.sql:
+            raise ValueError("Object missing required field `table`, or `sql` in its place")
+
 
 class MoveWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="window", forbid_unknown_fields=True):
     """Moves a subscription; what is not named stays as it is."""

@@ -21,6 +21,7 @@ from liveboard.serving.table import Applied, Table
 from liveboard.sql.messages import Answer, Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run
 
 KEPT_S = 30.0
+REST_PER_WORK = 9.0
 _SENT_AT_ONCE = 2_000
 
 _T = TypeVar("_T")
@@ -67,6 +68,7 @@ class Answers:
         self._process_number = 0
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
+        self._pace = asyncio.Lock()
         self._waiting = 0
         self._live: set[Asking] = set()
         self._idle: asyncio.TimerHandle | None = None
@@ -89,8 +91,7 @@ class Answers:
             raise FrameError(Code.OVERLOADED, f"expected up to {self._most} statements at a time, found one more")
         self._waiting += not asking.is_live
         try:
-            async with self._turn:
-                answer = await self._answered(asking)
+            answer = await (self._in_pace(asking) if asking.is_live else self._in_turn(asking))
         except FrameError as error:
             self._counters.answered(self._kind, error.code)
             raise
@@ -112,6 +113,22 @@ class Answers:
             self._idle.cancel()
         await asyncio.to_thread(self._process.stop)
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+    async def _in_pace(self, asking: Asking) -> Answer:
+        """The answer to a live statement; after it all of them rest for nine times as long."""
+        await self._pace.acquire()
+        rest_s = 0.0
+        is_first = asking.process == 0
+        try:
+            answer = await self._in_turn(asking)
+            rest_s = 0.0 if is_first else answer.seconds * REST_PER_WORK
+            return answer
+        finally:
+            asyncio.get_running_loop().call_later(rest_s, self._pace.release)
+
+    async def _in_turn(self, asking: Asking) -> Answer:
+        async with self._turn:
+            return await self._answered(asking)
 
     async def _answered(self, asking: Asking) -> Answer:
         await self._run(self._process.start)
@@ -186,6 +203,7 @@ class Answers:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait([future])
+            future.exception()
             raise
 
     def _rest_later(self) -> None:

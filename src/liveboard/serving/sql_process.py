@@ -59,8 +59,9 @@ class SqlProcess:
             self._told(process, _TAKING_IN_S)
             told = self._told(process, self._limits.seconds + _GRACE_S)
         except (OSError, EOFError):
+            if self._process is process:
+                _log.warning("SQL process ended", extra={"sql": asked.sql})
             self.stop()
-            _log.warning("SQL process ended", extra={"sql": asked.sql})
             raise FrameError(
                 Code.OVER_LIMIT,
                 f"expected a statement that is answered within {self._limits.seconds:g} s "

@@ -41,7 +41,7 @@ from liveboard.sql.statement import StatementReader, bad
 _MEGABYTE = 10**6
 _LARGEST_ANSWER = 64 * _MEGABYTE
 # Less than the server's share of a busy machine.
-_NICENESS = 5
+_NICENESS = 10
 
 
 class Worker:
