@@ -74,7 +74,7 @@ class Prepared(msgspec.Struct, frozen=True, tag=True):
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True):
-    """The rows that are new at their place, of so many; the time that it took."""
+    """The rows that are new at their place, of so many; the processor's time that it took."""
 
     columns: list[ColumnPair]
     total: int

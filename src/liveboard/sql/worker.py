@@ -92,7 +92,8 @@ class Worker:
         )
 
     def _answered(self, asked: Run) -> Answer:
-        began = time.perf_counter()
+        # Of the processor: on a busy machine a statement waits as well as it works.
+        began = time.process_time()
         tables = {name: self._tables[table].arrow() for name, table in asked.tables.items()}
         columns, found = self._sandbox.answer(asked.sql.strip().strip(";"), tables)
         rows = encoded(found, columns, asked.key)
@@ -102,7 +103,7 @@ class Worker:
         if asked.live:
             self._last[asked.live] = rows
         pairs = [(column.name, column.type) for column in columns]
-        return Answer(pairs, len(rows), changed(before, rows), time.perf_counter() - began)
+        return Answer(pairs, len(rows), changed(before, rows), time.process_time() - began)
 
 
 def key_places(key: list[str], columns: list[Column]) -> list[int]:
