@@ -43,7 +43,8 @@ class SqlProcess:
             [sys.executable, "-m", "liveboard.sql.worker", msgspec.json.encode(self._limits).decode()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,
+            # Ctrl-C is not for it. In a session of its own its niceness would not count beside the server.
+            process_group=0,
         )
 
     def ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | Answer:
