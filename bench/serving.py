@@ -9,7 +9,7 @@ import statistics
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -27,7 +27,8 @@ from stage import PATIENCE_S, Measure, Stage, Suite, cores
 from websockets.asyncio.client import ClientConnection, connect
 
 from liveboard.config import Secret, ServerSettings
-from liveboard.contract.board import Wiring
+from liveboard.contract.board import View, Wiring
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Role, snapshot_body
 from liveboard.contract.names import Names
 from liveboard.contract.schema import TS, Column
@@ -58,6 +59,16 @@ _QUERIES: dict[str, dict[str, str]] = {
     "filter and count": {"filter": '[["age",">",90],["accountType","=","gold"]]'},
     "search": {"search": "77 lovelace"},
 }
+_VIEWS = tuple(
+    View(
+        name=f"view_{number}",
+        sql=(
+            f"SELECT accountType, count(*) AS n, sum(balance) AS total, sum(microsecond(ts)) AS stamp FROM {_TABLE} "
+            f"WHERE age % 20 <> {number} GROUP BY accountType"
+        ),
+    )
+    for number in range(20)
+)
 _CHARTED = ("balance", "age", "accountType", "name")
 _CHARTING_S = 5.0
 
@@ -88,7 +99,7 @@ def fill(stage: Stage, rows: int) -> None:
 class Served:
     """The rows that are in Kafka, and a server that shows them: inside `with`, it runs in this process."""
 
-    def __init__(self, stage: Stage, rows: int) -> None:
+    def __init__(self, stage: Stage, rows: int, views: Sequence[View] = ()) -> None:
         self.stage, self.rows = stage, rows
         record = GenerationRecord(
             state=State.LIVE, wiring=Wiring({}, {}), tables={_TABLE: _COLUMNS}, complete_at={_TABLE: rows}
@@ -97,7 +108,8 @@ class Served:
         self._producer = Producer({**stage.client_config, "linger.ms": 0, "log_level": 0})
         self.announce()
         self._producer.flush()
-        self.server = LiveServer(ServerSettings(port=0, psk=Secret(KEY)), stage.client_config, _NAMES)
+        server = ServerSettings(port=0, psk=Secret(KEY))
+        self.server = LiveServer(server, stage.client_config, _NAMES, views=views)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()
@@ -233,6 +245,38 @@ def latency(served: Served) -> list[Figure]:
     ]
 
 
+def views(stage: Stage) -> list[Figure]:
+    """What viewers of an ordinary table notice of 20 views over it, 1,000 changes a second."""
+    (without, _), (p99, changed) = (_beside_views(stage, some) for some in ((), _VIEWS))
+    count = len(_VIEWS)
+    return [
+        Figure(f"p99 of a viewer, no views over {stage.sizes.rows:,} rows", "ms", without),
+        Figure(f"p99 of a viewer, {count} views over {stage.sizes.rows:,} rows", "ms", p99),
+        Figure(f"p99 with {count} views, as a multiple of without", "", p99 / without, target=Target(1.5)),
+        Figure(f"rows of {count} views that changed", "rows/s", changed),
+    ]
+
+
+def _beside_views(stage: Stage, some: Sequence[View]) -> tuple[float, float]:
+    """The p99 of a viewer of the table, and how many rows of the views changed in a second."""
+    names = {view.name for view in some}
+    with Served(stage, stage.sizes.rows, some) as served:
+        served.await_rows()
+        catalogue = served.server.catalogue
+        await_until(lambda: names <= {table.name for table in catalogue.named()}, "the views", PATIENCE_S, 0.1)
+
+        def updates() -> int:
+            return sum(table.updates for table in catalogue.named() if table.name in names)
+
+        before = updates()
+        p99 = latency(served)[1].liveboard
+        assert p99 is not None
+        changed = updates() - before
+        if names and not changed:
+            raise LiveboardError("the views did not change, so nothing was measured")
+        return p99, changed / stage.sizes.seconds
+
+
 def fan_out(served: Served) -> list[Figure]:
     """Many viewers of one window that changes 20 times a second."""
     seconds = served.stage.sizes.seconds
@@ -340,6 +384,7 @@ SUITE = Suite(
         "charts": _alone(_shown, charts),
         "latency": _alone(_shown, latency),
         "fan_out": _alone(_shown, fan_out),
+        "views": _alone(views),
     },
     seconds=10,
 )

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from liveboard.config import Secret, ServerSettings
-from liveboard.contract.board import Wiring
+from liveboard.contract.board import View, Wiring
 from liveboard.contract.names import Names, generation_id
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import (
@@ -225,10 +225,15 @@ class Running:
     """A server that runs in a thread."""
 
     def __init__(
-        self, bootstrap: str, limits: Limits | None = None, storage: Path | None = None, **options: Any
+        self,
+        bootstrap: str,
+        limits: Limits | None = None,
+        storage: Path | None = None,
+        views: Sequence[View] = (),
+        **options: Any,
     ) -> None:
         settings = ServerSettings(**{"port": 0, "psk": Secret(KEY), **options})
-        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, NAMES, limits, storage)
+        self.server = LiveServer(settings, {"bootstrap.servers": bootstrap}, NAMES, limits, storage, views)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()
         self._started = threading.Event()

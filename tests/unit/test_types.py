@@ -40,7 +40,7 @@ def test_arrow_has_every_type_that_the_table_names() -> None:
     named = {type_.arrow for type_ in TYPES.values()}
     assert set(encoders._ARROW_TYPES) == named
     for column in ALL:
-        assert str(encoders._arrow_type(column)) == column.kind.arrow
+        assert str(encoders.arrow_type(column)) == column.kind.arrow
     assert set(table._PANDAS_TYPES) == named
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
 from liveboard.contract import frames
+from liveboard.contract.changelog import Value
 from liveboard.contract.control import FIRST_JOIN, control_message
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import EXPORT_FORMATS
@@ -25,6 +26,11 @@ _READ_BYTES = 256 * 1024
 
 class _Tables(msgspec.Struct):
     tables: tuple[frames.TableInfo, ...]
+
+
+class _Answer(msgspec.Struct):
+    columns: tuple[frames.WireColumn, ...]
+    rows: list[tuple[Value, ...]]
 
 
 class _Place(msgspec.Struct):
@@ -73,6 +79,15 @@ class Api:
         with self._request(f"/api/tables/{asked.table}/export?{urlencode(parameters)}") as answer:
             while part := self._read(answer, _READ_BYTES):
                 into.write(part)
+
+    def query(self, sql: str) -> tuple[tuple[frames.WireColumn, ...], list[tuple[Value, ...]]]:
+        """The columns and the rows, as on the wire, that answer a SELECT."""
+        with self._request("/api/query", json.dumps({"sql": sql}).encode()) as answer:
+            try:
+                found = msgspec.json.decode(self._read(answer, None), type=_Answer)
+            except msgspec.MsgspecError as error:
+                raise Unreachable(f"{self._address.url}: expected columns and rows, found: {error}") from None
+        return found.columns, found.rows
 
     def control(self, message: Mapping[str, Any]) -> str:
         """Sends a control message; returns its place in the control topic, its key in the table control_raw."""

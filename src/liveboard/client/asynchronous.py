@@ -15,7 +15,7 @@ from liveboard.client.api import Api
 from liveboard.client.connection import Connection
 from liveboard.client.reading import TableReader
 from liveboard.client.subscription import Listener, Subscription
-from liveboard.client.table import Table
+from liveboard.client.table import QueryResult, Table
 from liveboard.client.update import Cell, Row, Update
 from liveboard.config.values import Secret
 from liveboard.contract import frames
@@ -83,6 +83,10 @@ class AsyncClient(TableReader["AsyncTable", Subscription, "AsyncUpdates"]):
     async def tables(self) -> tuple[TableInfo, ...]:
         """The tables that there are."""
         return await asyncio.to_thread(self._api.tables)
+
+    async def query(self, sql: str) -> QueryResult:
+        """The answer to a SELECT over the tables that the key shows."""
+        return QueryResult(*await asyncio.to_thread(self._api.query, sql))
 
     async def swap(self, topics: Mapping[str, str], join: str | None = None) -> None:
         """Asks for other topics, by source, and another kind of the board's first join; all else stays as it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from liveboard.client.subscription import DEFAULT_WINDOW, Listener, SortBy, Where, ask
+from liveboard.client.subscription import DEFAULT_WINDOW, Listener, SortBy, Where, ask, ask_sql
 from liveboard.contract import frames
 
 TableT = TypeVar("TableT")
@@ -57,6 +57,16 @@ class TableReader(ABC, Generic[TableT, SubscriptionT, UpdatesT]):
     ) -> UpdatesT:
         """The window, now and after every change; who is slow misses what was between, never the newest."""
         return self._iterated(self.subscribe(name, None, window, sort, filter, search, generation, newest))
+
+    def live_query(
+        self, sql: str, listener: Listener | None = None, window: tuple[int, int] = DEFAULT_WINDOW
+    ) -> SubscriptionT:
+        """Shows the answer to a SELECT over the tables to the listener, now and whenever it has changed."""
+        return self._subscribed(ask_sql(sql, window), listener)
+
+    def query_updates(self, sql: str, window: tuple[int, int] = DEFAULT_WINDOW) -> UpdatesT:
+        """The answer to a SELECT over the tables, now and whenever it has changed."""
+        return self._iterated(self.live_query(sql, None, window))
 
     def stream_table_with_rebind(self, name: str, max_rows: int = frames.DEFAULT_SIZE) -> UpdatesT:
         """The first rows of a table; after a swap those of the new generation follow."""

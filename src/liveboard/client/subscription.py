@@ -56,6 +56,14 @@ def ask(
     )
 
 
+def ask_sql(sql: str, window: tuple[int, int]) -> frames.Subscribe:
+    """The same for the answer to a statement."""
+    if not sql.strip():
+        raise LiveboardError("sql: expected a SELECT statement, found nothing")
+    offset, size = _check_window(*window)
+    return frames.Subscribe(id=0, sql=sql, offset=offset, size=size)
+
+
 class Shared:
     """One subscription on the wire, for all listeners that want the same."""
 

@@ -17,7 +17,7 @@ from liveboard.client.connection import Connection
 from liveboard.client.notebook import LiveDisplay
 from liveboard.client.reading import TableReader
 from liveboard.client.subscription import Listener, Shown, SortBy, Subscription, Where
-from liveboard.client.table import Table
+from liveboard.client.table import QueryResult, Table
 from liveboard.client.update import Update
 from liveboard.config.values import Secret
 from liveboard.contract import frames
@@ -133,6 +133,10 @@ class Client(TableReader[Table, "SyncSubscription", "Updates"]):
     def tables(self) -> tuple[TableInfo, ...]:
         """The tables that there are."""
         return self._api.tables()
+
+    def query(self, sql: str) -> QueryResult:
+        """The answer to a SELECT over the tables that the key shows."""
+        return QueryResult(*self._api.query(sql))
 
     def live(
         self,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from liveboard.client.api import Api
-from liveboard.client.update import Cell, Row
+from liveboard.client.update import Cell, Row, decoder
 from liveboard.contract import frames
+from liveboard.contract.changelog import Value
 from liveboard.contract.errors import LiveboardError
+from liveboard.contract.types import WireType
 
 if TYPE_CHECKING:
     import pandas
@@ -30,22 +34,27 @@ _PANDAS_TYPES = {
 }
 
 
-class Table:
-    """A table, or what a sort, a filter and a search make of it. Every call fetches it as it is at that moment."""
+# A decimal has as many digits as its values need.
+_ARROW_TYPES: dict[WireType, pa.DataType | None] = {
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "decimal": None,
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "json": pa.string(),
+    "binary": pa.binary(),
+}
 
-    def __init__(self, api: Api, asked: frames.Subscribe) -> None:
-        self.name = asked.table
-        self._api = api
-        self._asked = asked
 
-    def __repr__(self) -> str:
-        return f'Table("{self.name}")'
+class Frames(ABC):
+    """What can be had as a frame of any kind."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Timestamps are in UTC with microseconds."""
-        file = io.BytesIO()
-        self._api.export(self._asked, "arrow", file)
-        return pa.ipc.open_file(pa.py_buffer(file.getbuffer())).read_all()
 
     def to_pandas(self) -> pandas.DataFrame:
         """Integers and booleans are of the types that can be null, so that none becomes a float. Decimals stay so."""
@@ -80,6 +89,53 @@ class Table:
         """The rows, each by column name."""
         records: list[dict[str, Cell]] = self.to_arrow().to_pylist()
         return records
+
+
+class Table(Frames):
+    """A table, or what a sort, a filter and a search make of it. Every call fetches it as it is at that moment."""
+
+    def __init__(self, api: Api, asked: frames.Subscribe) -> None:
+        self.name = asked.table
+        self._api = api
+        self._asked = asked
+
+    def __repr__(self) -> str:
+        return f'Table("{self.name}")'
+
+    def to_arrow(self) -> pa.Table:
+        file = io.BytesIO()
+        self._api.export(self._asked, "arrow", file)
+        return pa.ipc.open_file(pa.py_buffer(file.getbuffer())).read_all()
+
+
+class QueryResult(Frames):
+    """The answer to a SELECT, as of one moment."""
+
+    def __init__(self, columns: tuple[frames.WireColumn, ...], rows: Sequence[tuple[Value, ...]]) -> None:
+        self.columns = columns
+        decode = decoder(columns)
+        self._rows = [decode(row) for row in rows]
+
+    def __repr__(self) -> str:
+        return f"QueryResult({len(self._rows)} rows of {', '.join(column.name for column in self.columns)})"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self) -> list[Row]:
+        """The rows, each in the order of the columns."""
+        return list(self._rows)
+
+    def to_arrow(self) -> pa.Table:
+        arrays = [
+            # What Python could not hold, such as the year 10000, stayed a text.
+            pa.array([None if is_time and isinstance(row[place], str) else row[place] for row in self._rows], type_)
+            for place, column in enumerate(self.columns)
+            for is_time, type_ in [(column.type in ("date", "timestamp"), _ARROW_TYPES[column.type])]
+        ]
+        # Decimals that are all null.
+        known = [array.cast(pa.decimal128(38, 0)) if pa.types.is_null(array.type) else array for array in arrays]
+        return pa.Table.from_arrays(known, [column.name for column in self.columns])
 
 
 def _missing(package: str) -> LiveboardError:

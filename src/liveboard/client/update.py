@@ -73,7 +73,7 @@ class WindowCopy:
         self._version = frame.version
         if isinstance(frame, Snapshot):
             self._columns, self._generation, self._offset = frame.columns, frame.generation, frame.offset
-            decode = _decoder(frame.columns)
+            decode = decoder(frame.columns)
             self._keys, self._rows = list(frame.keys), [decode(row) for row in frame.rows]
         else:
             self._patch(frame)
@@ -88,7 +88,7 @@ class WindowCopy:
         )
 
     def _patch(self, delta: Delta) -> None:
-        decode = _decoder(self._columns)
+        decode = decoder(self._columns)
         # The delta puts rows into these places.
         self._keys[:0] = [""] * delta.insert
         self._rows[:0] = [()] * delta.insert
@@ -101,7 +101,8 @@ class WindowCopy:
             del self._keys[-delta.drop :], self._rows[-delta.drop :]
 
 
-def _decoder(columns: Sequence[WireColumn]) -> Callable[[tuple[Value, ...]], Row]:
+def decoder(columns: Sequence[WireColumn]) -> Callable[[tuple[Value, ...]], Row]:
+    """Makes Python's values of a row as it is on the wire."""
     special = [(place, read) for place, column in enumerate(columns) if (read := _READ[column.type])]
 
     def decode(row: tuple[Value, ...]) -> Row:

@@ -219,6 +219,15 @@ def tables(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def query(arguments: argparse.Namespace) -> int:
+    """Ask a running server with SQL: one SELECT over its tables."""
+    from liveboard.commands import remote
+
+    where = remote.server_address(config.load(arguments.config), arguments.url, arguments.key, arguments.ca_file)
+    remote.query(where, arguments.sql, watch=arguments.watch, as_json=arguments.json)
+    return 0
+
+
 def export(arguments: argparse.Namespace) -> int:
     """Write a whole table of a running server to a file, as of one moment."""
     from liveboard.commands import remote
@@ -293,6 +302,11 @@ def _parser() -> argparse.ArgumentParser:
     followed.add_argument("--limit", type=options.count, metavar="N", help="stop after N changes")
     options.server_options(followed, "a server instead of Kafka, which shows changes of the 1,000 newest rows")
     options.server_options(command(tables))
+    asked = command(query)
+    asked.add_argument("sql", metavar="SQL", help='such as "SELECT accountType, count(*) FROM final_ui GROUP BY 1"')
+    asked.add_argument("--watch", action="store_true", help="show the answer again whenever it has changed")
+    asked.add_argument("--json", action="store_true", help="one JSON object per row")
+    options.server_options(asked)
     exported = command(export)
     exported.add_argument("table", metavar="TABLE", help="such as final_ui")
     exported.add_argument("--format", choices=EXPORT_FORMATS, help="default: what FILE ends with, otherwise csv")

@@ -1,29 +1,41 @@
-"""What the commands ask of a running server: `tables`, `export`, and with --url `tail` and `swap`."""
+"""What the commands ask of a running server: `tables`, `query`, `export`, and with --url `tail` and `swap`."""
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import orjson
+from rich.box import ROUNDED
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from liveboard.client.address import Address, address
 from liveboard.client.api import Api
 from liveboard.client.subscription import DEFAULT_WINDOW, ask
 from liveboard.client.synchronous import opened
+from liveboard.client.table import QueryResult
 from liveboard.client.update import Row, Update
 from liveboard.commands import access
 from liveboard.commands.swap import outcome
-from liveboard.commands.tail import Lines, json_lines, text_lines
+from liveboard.commands.tail import Lines, cell_text, json_lines, text_lines
 from liveboard.config import Settings
 from liveboard.contract.control import control_message
 from liveboard.contract.errors import LiveboardError
+from liveboard.contract.frames import WireColumn
 from liveboard.contract.names import CONTROL_TABLE, EXPORT_FORMATS, STATUS_TABLE
 from liveboard.contract.schema import TS
+from liveboard.contract.types import wire_column_type
 
 _TEXTS = ("csv", "json")
 _NEWEST_ROWS = 1_000
 _FIRST_ROWS = 10
+_WATCHED_ROWS = 200
+_WIDE = 10_000
 Show = Callable[[str], None]
 
 
@@ -64,6 +76,44 @@ def export(where: Address, table: str, format: str | None, output: Path | None) 
         raise LiveboardError(f"--output: expected to write {output}, found: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def query(where: Address, sql: str, *, watch: bool, as_json: bool) -> None:
+    """Prints the answer to a SELECT, and with `watch` again whenever it has changed."""
+    if not watch:
+        result = QueryResult(*Api(where).query(sql))
+        _print_rows(result.columns, result.rows(), as_json)
+        return
+    console = Console()
+    with opened(where) as client:
+        for update in client.query_updates(sql, (0, _WATCHED_ROWS)):
+            if as_json or not console.is_terminal:
+                _print_rows(update.columns, update.rows, as_json)
+            else:
+                console.clear()
+                _print_rows(update.columns, update.rows, as_json)
+            if update.problem:
+                print(f"liveboard: {update.problem}", file=sys.stderr, flush=True)
+
+
+def _print_rows(columns: Sequence[WireColumn], rows: Sequence[Row], as_json: bool) -> None:
+    names = [column.name for column in columns]
+    if as_json:
+        for row in rows:
+            print(orjson.dumps(dict(zip(names, row, strict=True)), default=_json_value).decode())
+        sys.stdout.flush()
+        return
+    # Data must not be able to steer the terminal, and is no markup of Rich's.
+    shown = RichTable(box=ROUNDED)
+    for column in columns:
+        shown.add_column(Text(cell_text(column.name)), justify=wire_column_type(column.type).align)
+    for row in rows:
+        shown.add_row(*(Text(cell_text(value)) for value in row))
+    Console(width=None if sys.stdout.isatty() else _WIDE).print(shown)
+
+
+def _json_value(value: object) -> object:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def tail(where: Address, table: str, *, as_json: bool, limit: int | None) -> None:

@@ -66,7 +66,7 @@ def text_lines(names: Sequence[str]) -> Lines:
     heading = [list(names)]
 
     def lines(changes: Sequence[Changed]) -> Iterator[str]:
-        rows = [[f"removed: {key}"] if row is None else [_text(value) for value in row] for key, row in changes]
+        rows = [[f"removed: {key}"] if row is None else [cell_text(value) for value in row] for key, row in changes]
         for row in rows:
             widths[:] = map(max, widths, map(len, row)) if len(row) == len(names) else widths
         for row in [*heading, *rows] if rows else []:
@@ -77,7 +77,8 @@ def text_lines(names: Sequence[str]) -> Lines:
     return lines
 
 
-def _text(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A value as one line of a terminal shows it."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     # Data must not be able to steer the terminal.

@@ -17,6 +17,7 @@ from liveboard.contract.board import (
     Source,
     SourceFormat,
     SourceMode,
+    View,
 )
 from liveboard.contract.errors import LiveboardError, either, nearest
 from liveboard.contract.filters import read_filter
@@ -51,6 +52,12 @@ how = "asof"
 [alerts.overdrawn]
 table = "final_ui"
 when = [["balance", "<", 0]]
+
+[views.exposure]
+sql = '''
+SELECT accountType, count(*) AS users, round(sum(balance), 2) AS total, round(avg(age), 1) AS meanAge
+FROM final_ui WHERE accountType IS NOT NULL GROUP BY accountType ORDER BY total DESC
+'''
 """
 
 
@@ -94,6 +101,14 @@ class AlertSettings(Alert):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewSettings(View):
+    """[board.views.<name>]"""
+
+    sql: values.FilledText
+    key: values.KeyColumns = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoardSettings(Board):
     """[board]"""
 
@@ -101,6 +116,7 @@ class BoardSettings(Board):
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     joins: Mapping[str, JoinSettings] = field(default_factory=dict)
     alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
+    views: Mapping[str, ViewSettings] = field(default_factory=dict)
 
 
 def default_board() -> BoardSettings:
@@ -124,6 +140,7 @@ def check_board(document: Document, board: Board) -> None:
     sources: dict[Key, Source] = {("board", "sources", name): source for name, source in board.sources.items()}
     tables: dict[Key, str] = {(*at, "table"): source.table for at, source in sources.items()}
     tables |= {("board", "joins", name): name for name in board.joins}
+    tables |= {("board", "views", name): name for name in board.views}
     check_distinct(document, "source name", {at: source.name for at, source in sources.items()}, str.lower)
     check_distinct(document, "topic", {(*at, "topic"): source.topic for at, source in sources.items()}, str)
     check_distinct(document, "table name", tables, str.lower)
@@ -146,6 +163,9 @@ def check_board(document: Document, board: Board) -> None:
     if is_whole and len(document.problems) == before:
         for alert in board.alerts.values():
             _check_alert(document, board, alert)
+    # Against tables that are wrong themselves, a statement would be blamed for what it has no part in.
+    if not document.problems:
+        _check_views(document, board)
 
 
 def _check_alert(document: Document, board: Board, alert: Alert) -> None:
@@ -162,6 +182,17 @@ def _check_alert(document: Document, board: Board, alert: Alert) -> None:
         if topic in taken or (names.owns(topic) and topic != names.alerts):
             expected = "expected a topic that nobody else on the board reads or writes"
             document.problem((*at, "notify"), f'{expected}, found "{topic}"')
+
+
+def _check_views(document: Document, board: Board) -> None:
+    given = [view for view in board.views.values() if document.origin(("board", "views", view.name)) != DEFAULT_ORIGIN]
+    if not given:
+        return
+    # Not above, since DuckDB takes its time, and most commands have no view to check.
+    from liveboard.sql.check import view_problems
+
+    for name, problem in view_problems(board):
+        document.problem(("board", "views", name, "sql"), problem)
 
 
 def _check_key(document: Document, at: Key, source: Source) -> None:

@@ -4,7 +4,8 @@ The file is the one given, or the one LIVEBOARD_CONFIG names, or liveboard.toml 
 key is also an environment variable: kafka.sasl.username is LIVEBOARD_KAFKA_SASL_USERNAME. Beyond that:
 
 - A secret may be in a file of its own, which LIVEBOARD_SERVER_PSK_FILE (and so on) names.
-- A board is whole: sources or joins in the file replace the default board, they do not add to it. Variables
+- A board is whole: sources or joins in the file replace the default board, they do not add to it. Views alone are
+  views of the default board. Variables
   such as LIVEBOARD_BOARD_SOURCES_USERS_TOPIC change single keys of the sources and joins that exist.
 - Two variables hold a table, in TOML. LIVEBOARD_BOARD replaces the file's board. LIVEBOARD_SPARK_CONF goes
   over the file's [spark.conf] key by key, because Spark's names cannot be told from capitals and underscores:
@@ -132,6 +133,11 @@ class LimitSettings:
     failed_logins: _Count = 10
     saved: _Count = 200
     saved_bytes: Annotated[int, values.integer(1_024, 1_048_576)] = 32_768
+    sql_seconds: Annotated[int, values.integer(1, 600)] = 5
+    sql_memory_mb: Annotated[int, values.integer(64, 1_000_000)] = 512
+    sql_rows: _Count = 100_000
+    sql_live: _Count = 50
+    sql_waiting: _Count = 20
 
 
 @dataclass(frozen=True, kw_only=True)

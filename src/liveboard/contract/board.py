@@ -102,6 +102,15 @@ class Alert:
 
 
 @dataclass(frozen=True, kw_only=True)
+class View:
+    """A table that servers make of others with SQL; `key` names the columns that tell its rows apart."""
+
+    name: str
+    sql: str
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """The sources and the joins, by name; the board's own name tells its topics from those of other boards."""
 
@@ -109,6 +118,7 @@ class Board:
     sources: Mapping[str, Source] = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)
     alerts: Mapping[str, Alert] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
 
     @property
     def wiring(self) -> Wiring:

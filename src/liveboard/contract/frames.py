@@ -6,15 +6,18 @@ UNAUTHORIZED. Then any number of subscriptions, each under an id that the client
 - `subscribe` and `window` are answered by a `snapshot`, or by an `error` with their id. After an error to `subscribe`
   there is no subscription; after an error to `window` it goes on as it was. `window` keeps what it does not name
   (offset, size, order, sort, filter, search); a null or an empty list takes sort, filter or search away.
+- `subscribe` names a `table`, or has `sql` in its place: one SELECT over the tables that the key shows. Its answer is
+  then a table that is kept up to date; its snapshot comes as soon as there is a first one.
 - The order `newest` shows the table's own order from its end: the newest row is at offset 0. `arrival`, which is meant
-  where none is named, begins with the oldest.
+  where none is named, begins with the oldest. What SQL makes has the order of its statement, whichever is named.
 - `snapshot` and `delta` carry the version: 1 for the first frame of a subscription, then one more each time.
 - A `delta` first moves all rows of the window back by `insert` places, which only the order `newest` needs: so a row
   that arrives is sent alone, without all those behind it. Then it puts rows at their index, first those that are
   there, then those that are new, in the order of their index; the places in front are among them. After that `drop`
   rows are cut off the window's end.
 - `rebound` says that the name means another generation from here on; the snapshot follows directly.
-- An `error` of its own accord (unknown_table, bad_filter) ends the subscription: the table or a column is gone.
+- An `error` of its own accord (unknown_table, bad_filter, bad_sql, over_limit) ends the subscription: the table or a
+  column is gone, or the statement cannot be answered any more.
 - An error without id is about a frame that could not be read, or about the connection.
 
 A filter is a list of conditions that must all hold, each [column, operator] or [column, operator, value]:
@@ -78,6 +81,9 @@ class Code(StrEnum):
     UNKNOWN_TABLE = "unknown_table"
     BAD_WINDOW = "bad_window"
     BAD_FILTER = "bad_filter"
+    BAD_SQL = "bad_sql"
+    OVER_LIMIT = "over_limit"
+    """A statement needs more time, memory or rows than it may have."""
     TOO_MANY = "too_many"
     OVERLOADED = "overloaded"
 
@@ -117,10 +123,11 @@ class Auth(msgspec.Struct, frozen=True, tag_field="op", tag="auth", forbid_unkno
 
 
 class Subscribe(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="subscribe", forbid_unknown_fields=True):
-    """Asks for a window of a table; with a generation, of that one for ever, otherwise of the live one."""
+    """Asks for a window of a table, or of the answer to a statement; with a generation, of that one for ever."""
 
     id: int
-    table: str
+    table: str = ""
+    sql: str | msgspec.UnsetType = msgspec.UNSET
     offset: int = 0
     size: int = DEFAULT_SIZE
     order: Order = "arrival"
@@ -128,6 +135,10 @@ class Subscribe(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="
     filter: Filter | None = None
     search: str | None = None
     generation: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.table and not self.sql:
+            raise ValueError("Object missing required field `table`, or `sql` in its place")
 
 
 class MoveWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="window", forbid_unknown_fields=True):

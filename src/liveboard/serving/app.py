@@ -7,6 +7,7 @@
 | GET …/NAME/export    | yes | all rows as a file: format (csv, parquet, arrow, json), and as above without a window |
 | GET …/NAME/chart     | yes | what there is to draw of a column: column, filter, search, generation                 |
 | GET …/NAME/row       | yes | a row by its key, whole, and the source records that it was made of                   |
+| POST /api/query       | yes | the answer to one SELECT over the tables that the key shows: {"sql": "…"}           |
 | GET /api/pulse        | yes | the server's time, how many events came, and what was rejected                      |
 | GET /api/views        | yes | the views and boards that the key sees: its own and the shared ones                 |
 | PUT, DELETE /api/views | yes | keeps or removes one: kind, table, name, shared; for admins what is shared         |
@@ -60,6 +61,7 @@ from liveboard.serving.pulse import Pulses
 from liveboard.serving.query import compile_query
 from liveboard.serving.reception import Reception
 from liveboard.serving.saved import place_of
+from liveboard.serving.sql_views import SqlViews
 from liveboard.serving.topic_writer import TopicWriter
 from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
@@ -96,6 +98,7 @@ class Routes:
         limits: LimitSettings,
         lineage: Lineage,
         previews: Previews,
+        sql: SqlViews,
     ) -> None:
         self._gate = gate
         self._logins = logins
@@ -112,6 +115,7 @@ class Routes:
         self._limits = limits
         self._lineage = lineage
         self._previews = previews
+        self._sql = sql
         self._pulses = Pulses(catalogue)
 
     def app(self, middleware: Sequence[Middleware], lifespan: Lifespan[Starlette]) -> Starlette:
@@ -123,6 +127,7 @@ class Routes:
             Route("/api/tables/{name}/export", self._with_key(self.export)),
             Route("/api/tables/{name}/chart", self._with_key(self.chart)),
             Route("/api/tables/{name}/row", self._with_key(self.row)),
+            Route("/api/query", self._with_key(self.query), methods=["POST"]),
             Route("/api/pulse", self._with_key(self.pulse)),
             Route("/api/views", self._with_key(self.saved), methods=["GET", "PUT", "DELETE"]),
             Route("/api/control", self._with_key(self.control, Role.ADMIN), methods=["POST"]),
@@ -156,7 +161,8 @@ class Routes:
         asked = _asked(request)
         table = self._catalogue.find(grant, asked.table, asked.generation)
         check_window(asked.offset, asked.size, self._limits)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, asked.order)
+        order = asked.order if table.has_newest else "arrival"
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, order)
         listener = _Once()
         window = self._views.open(table, query, asked.offset, asked.size, listener)
         try:
@@ -207,6 +213,17 @@ class Routes:
             raise FrameError(Code.BAD_FRAME, "expected the parameter key, the key of a row, found none")
         name = request.path_params["name"]
         return _json(await self._lineage.explain(grant, name, asked["key"], asked.get("generation")))
+
+    async def query(self, request: Request, grant: Grant) -> Response:
+        """The answer to a statement."""
+        try:
+            asked = msgspec.json.decode(await _body(request, "statement"), type=_Statement)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise FrameError(Code.BAD_SQL, f'expected {{"sql": "SELECT …"}}, found: {error}') from None
+        columns, answer = await self._sql.ask(grant, asked.sql)
+        head = msgspec.json.encode({"columns": frames.wire_columns(columns)})[:-1]
+        rows = b",".join(row for _, _, row in answer.rows)
+        return Response(head + b',"rows":[' + rows + b"]}", media_type="application/json")
 
     async def pulse(self, request: Request, grant: Grant) -> Response:
         """The server's time, how many events came, and what was rejected."""
@@ -298,6 +315,10 @@ class Routes:
 
 class _Login(msgspec.Struct, frozen=True):
     token: str
+
+
+class _Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sql: str
 
 
 class _Once:

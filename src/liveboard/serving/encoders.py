@@ -131,11 +131,11 @@ class ArrowEncoder:
         self._columns = columns
         self._sink = _Sink()
         self._pending: list[pa.RecordBatch] = []
-        self._writer = self._open(pa.schema([(column.name, _arrow_type(column)) for column in columns]))
+        self._writer = self._open(pa.schema([(column.name, arrow_type(column)) for column in columns]))
 
     def rows(self, rows: Rows) -> bytes:
         """Batches, when there are enough rows for one."""
-        arrays = [_array([row[place] for row in rows], column) for place, column in enumerate(self._columns)]
+        arrays = [arrow_array([row[place] for row in rows], column) for place, column in enumerate(self._columns)]
         self._pending.append(pa.RecordBatch.from_arrays(arrays, [column.name for column in self._columns]))
         if sum(map(len, self._pending)) >= self.rows_at_once:
             self._write()
@@ -185,12 +185,14 @@ def _text(value: Any) -> str:
     return repr(value) if type(value) is not bool else "true" if value else "false"
 
 
-def _arrow_type(column: Column) -> pa.DataType:
+def arrow_type(column: Column) -> pa.DataType:
+    """What the values of a column are in Arrow."""
     return _ARROW_TYPES[TYPES[column.kind.name].arrow](*column.kind.parameters)
 
 
-def _array(values: list[Any], column: Column) -> pa.Array:
-    return _ARRAYS[column.kind.name](values, _arrow_type(column))
+def arrow_array(values: list[Any], column: Column) -> pa.Array:
+    """Values of a column, given as the JSON of its rows holds them."""
+    return _ARRAYS[column.kind.name](values, arrow_type(column))
 
 
 def _integers(values: list[Any], type_: pa.DataType) -> pa.Array:

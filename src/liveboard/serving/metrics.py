@@ -51,6 +51,20 @@ class Counters:
             "Keys that were not looked at, because too many wrong ones had come from the address",
             registry=self.registry,
         )
+        self._statements = Counter(
+            "liveboard_statements",
+            "SQL that was answered, or why not, by kind: view or query",
+            ["kind", "outcome"],
+            registry=self.registry,
+        )
+        self._statement_seconds = Counter(
+            "liveboard_statement_seconds", "What the answers took", ["kind"], registry=self.registry
+        )
+
+    def answered(self, kind: str, outcome: str, seconds: float = 0.0) -> None:
+        """A statement was answered, or refused."""
+        self._statements.labels(kind, outcome).inc()
+        self._statement_seconds.labels(kind).inc(seconds)
 
     def sent(self, table: str, row: bytes) -> None:
         """A new row was sent to its first viewer."""

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from liveboard.contract.board import SourceFormat
-from liveboard.contract.names import CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
+from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import GenerationRecord
 
-_OWN_KINDS = {REJECTS_TABLE: "rejects", CONTROL_TABLE: "control", STATUS_TABLE: "status"}
+_OWN_KINDS = {REJECTS_TABLE: "rejects", CONTROL_TABLE: "control", STATUS_TABLE: "status", ALERTS_TABLE: "alert"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import gc
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -19,6 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from liveboard.config import ServerSettings, Settings
+from liveboard.contract.board import View
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.kafka import security
@@ -42,6 +43,7 @@ from liveboard.serving.preview import Previews
 from liveboard.serving.reception import Reception
 from liveboard.serving.records import Lookups
 from liveboard.serving.saved import Saved
+from liveboard.serving.sql_views import SqlViews
 from liveboard.serving.throttle import Throttle
 from liveboard.serving.tls import Certificate
 from liveboard.serving.topic_writer import TopicWriter
@@ -66,6 +68,7 @@ class LiveServer:
     hub: Hub
     feed: Feed
     exports: Exports
+    sql: SqlViews
 
     def __init__(
         self,
@@ -74,12 +77,14 @@ class LiveServer:
         names: Names,
         limits: Limits | None = None,
         storage: Path | None = None,
+        views: Sequence[View] = (),
     ) -> None:
         self._settings = server
         self._client_config = client_config
         self._names = names
         self._limits = limits or Limits(**dataclasses.asdict(server.limits))
         self._storage = storage
+        self._board_views = views
         check_keys(server)
         self._certificate = Certificate(server.tls_cert_file, server.tls_key_file) if server.tls_cert_file else None
         self._socket = listening(server.host, server.port)
@@ -156,7 +161,8 @@ class LiveServer:
         gate = Gate(keys, Throttle(limits.failed_logins), settings.origins, counters)
         self.catalogue = Catalogue()
         self.views = Views(limits.queries, limits.windows)
-        self.hub = self.catalogue.watcher = Hub(self.catalogue, self.views, counters, limits)
+        self.sql = SqlViews(self._board_views, self.catalogue, limits, counters)
+        self.hub = self.catalogue.watcher = Hub(self.catalogue, self.views, counters, limits, self.sql)
         loop = asyncio.get_running_loop()
         saved = Saved()
         self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved)
@@ -169,12 +175,14 @@ class LiveServer:
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             self.feed.start()
+            self.sql.start()
             beating = asyncio.create_task(self.hub.beat())
             try:
                 yield
             finally:
                 beating.cancel()
                 await self.feed.stop()
+                await self.sql.stop()
                 await self.exports.stop()
                 await self.views.stop()
                 keys.stop()
@@ -196,6 +204,7 @@ class LiveServer:
             limits,
             Lineage(self.catalogue, lookups, self._client_config),
             Previews(self.catalogue, lookups, self._client_config, self._names),
+            self.sql,
         )
         middleware = []
         if settings.origins:
@@ -214,5 +223,6 @@ class LiveServer:
 def run(settings: Settings, bootstrap: str, show: Callable[[str], None], stopping: threading.Event) -> None:
     """The server of a configuration, until the event is set."""
     client_config = security.librdkafka(settings.kafka, bootstrap)
-    server = LiveServer(settings.server, client_config, settings.names, storage=settings.storage.dir)
+    views = tuple(settings.board.views.values())
+    server = LiveServer(settings.server, client_config, settings.names, storage=settings.storage.dir, views=views)
     server.run(stopping, lambda: show(f"live tables at {server.address}, from Kafka {bootstrap}, Ctrl-C stops"))

@@ -35,6 +35,8 @@ class Subscription:
         self._step = 0
         self._version = 0
         self._rebound = False
+        self.closed: Callable[[], None] = lambda: None
+        """Called when nothing more comes of it."""
 
     @property
     def table(self) -> Table | None:
@@ -45,7 +47,8 @@ class Subscription:
     def show(self, asked: frames.Subscribe, table: Table) -> None:
         """Moves to a window; the one before is shown until the new one has a content. A FrameError changes nothing."""
         check_window(asked.offset, asked.size, self._limits)
-        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, asked.order)
+        order = asked.order if table.has_newest else "arrival"
+        query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, order)
         window = self._views.open(table, query, asked.offset, asked.size, self)
         self.asked = asked
         if self._coming not in (None, window):
@@ -90,6 +93,7 @@ class Subscription:
         for window in (self._window, self._coming):
             self._leave(window)
         self._window = self._coming = None
+        self.closed()
 
     def _leave(self, window: Window | None) -> None:
         if window is not None:

@@ -68,12 +68,15 @@ class Table:
         columns: Sequence[Column],
         rows: Mapping[bytes, bytes] | None = None,
         max_rows: int = 0,
+        has_newest: bool = True,
     ) -> None:
         self.name = name
         self.generation = generation
         self.columns = tuple(columns)
         self.wire: tuple[WireColumn, ...] = wire_columns(columns)
         self.has_ts = self.columns[-1] == TS
+        self.has_newest = has_newest
+        """Whether its last row is the newest one; that of a view is what its statement puts there."""
         self.updates = len(rows or ())
         self.evicted = 0
         self._max_rows = max_rows
@@ -144,6 +147,29 @@ class Table:
             self._evict(len(self) - self._max_rows + step, applied)
         if len(self._holes) > max(_FEW_HOLES, len(self) * _HOLES_PER_ROW):
             self._close_holes(applied)
+        return applied
+
+    def become(self, count: int, rows: Sequence[tuple[int, bytes, bytes]]) -> Applied:
+        """Puts rows at their index and ends behind `count`: for a table without holes, whose order is another's."""
+        applied = Applied(removed=count < len(self._rows))
+        there = len(self._rows)
+        rows = [row for row in rows if row[0] >= there or (self._keys[row[0]], self._rows[row[0]]) != row[1:]]
+        for at in {index for index, _, _ in rows if index < there} | set(range(count, there)):
+            key, row = self._keys[at], self._rows[at]
+            assert key is not None
+            assert row is not None
+            applied.before[at] = (key, row)
+            del self._positions[key]
+        del self._keys[count:], self._rows[count:]
+        for index, key, row in rows:
+            if index < len(self._rows):
+                self._keys[index], self._rows[index] = key, row
+            else:
+                applied.before[index] = None
+                self._keys.append(key)
+                self._rows.append(row)
+            self._positions[key] = index
+        self.updates += len(rows)
         return applied
 
     def window(self, offset: int, size: int) -> tuple[list[bytes], list[bytes]]:

@@ -17,6 +17,7 @@ from liveboard.config.board import AlertSettings, BoardSettings, JoinSettings, S
 from liveboard.config.environment import variable
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import Column
+from liveboard.sql.check import view_problems
 
 # The defaults and where the file is.
 
@@ -55,7 +56,10 @@ def test_the_defaults() -> None:
             "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
         },
         alerts={"overdrawn": AlertSettings(name="overdrawn", table="final_ui", when=(("balance", "<", 0),))},
+        views=loaded.board.views,
     )
+    assert list(loaded.board.views) == ["exposure"]
+    assert list(view_problems(loaded.board)) == []
     assert loaded.board.sources["accounts"].columns[2] == Column("balance", "double")
 
 
@@ -481,6 +485,23 @@ def test_a_problem_is_one_line_whatever_it_quotes(file: File) -> None:
     assert 'found "us\\ners\\u2028"' in line
 
 
+def test_a_view_is_checked_against_the_tables_that_it_names(file: File) -> None:
+    def problems(**views: dict[str, Any]) -> list[str]:
+        return [line.partition(" (FILE)")[0] for line in file.problems({"board": {"views": views}})]
+
+    good = {"sql": "SELECT userId, max(ts) AS newest FROM users_ui GROUP BY 1"}
+    assert list(file.load({"board": {"views": {"good": good}}}).board.views) == ["good"]
+    assert problems(good=good, of_good={"sql": "SELECT nothing FROM good"})[0].startswith("board.views.of_good.sql: ")
+    (line,) = problems(bad={"sql": "SELECT * FROM nowhere"})
+    assert line.startswith("board.views.bad.sql: expected a table (users_ui, accounts_ui, final_ui, user_account, ")
+    assert line.endswith('found "nowhere"')
+    assert "expected one SELECT statement" in problems(bad={"sql": "DROP TABLE users_ui"})[0]
+    assert "syntax error" in problems(bad={"sql": "SELEC"})[0]
+    assert "depends on the tables alone" in problems(bad={"sql": "SELECT now()"})[0]
+    assert "as key, found" in problems(bad={"sql": "FROM users_ui", "key": "nothing"})[0]
+    assert "expected a table name of its own" in problems(users_ui={"sql": "SELECT 1"})[0]
+
+
 # What is documented.
 
 
@@ -488,7 +509,7 @@ def test_documented_keys_are_all_and_only_the_keys(file: File) -> None:
     keys = config.documented_keys()
     assert len(set(keys)) == len(keys)
     assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.history"} <= set(keys)
-    named = [key for key in keys if ".joins." not in key and ".keys." not in key]
+    named = [key for key in keys if not any(part in key for part in (".joins.", ".keys.", ".views."))]
     named = [key.replace("alerts.<name>", "alerts.overdrawn").replace("<name>", "users") for key in named]
     environ = {variable(tuple(key.split("."))): "" for key in named}
     # every name is known, whatever is wrong with the empty values

@@ -39,6 +39,8 @@ const CODES = [
   'unknown_table',
   'bad_window',
   'bad_filter',
+  'bad_sql',
+  'over_limit',
   'too_many',
   'overloaded',
 ] as const;
@@ -60,6 +62,8 @@ export interface Subscribe {
   op: 'subscribe';
   id: number;
   table: string;
+  /** One SELECT, in place of a table. */
+  sql?: string;
   offset: number;
   size: number;
   order: Order;

@@ -89,8 +89,14 @@ export class LiveTable {
     { equal: (one, other) => JSON.stringify(one) === JSON.stringify(other) },
   );
   protected readonly isSorted = computed(() => this.view().sort.length > 0);
+  /** Without a time there is no newest row: that of a view in SQL is what its statement puts there. */
+  protected readonly hasNewest = computed(
+    () => this.columns().length === 0 || this.columns().some(({ name }) => name === 'ts'),
+  );
   /** A sort leaves nothing of the order of arrival, from neither end. */
-  protected readonly order = computed((): Order => (this.isSorted() ? 'arrival' : this.view().order));
+  protected readonly order = computed((): Order =>
+    this.isSorted() || !this.hasNewest() ? 'arrival' : this.view().order,
+  );
   protected readonly offset = computed(() => this.view().offset);
   protected readonly total = computed(() => this.heldAt() ?? this.update()?.total ?? 0);
   protected readonly hasPrevious = computed(() => this.offset() > 0);

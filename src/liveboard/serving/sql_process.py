@@ -1,0 +1,99 @@
+"""The server's side of its SQL process: starts it, asks it, and ends it when it does not listen."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from typing import cast
+
+import msgspec
+
+from liveboard.contract.frames import Code, FrameError
+from liveboard.sql import messages
+from liveboard.sql.messages import Answer, Asked, Limits, Prepare, Prepared, Refused, Run, Told
+
+# So long a statement that was interrupted may go on, and so long may the process take to start and take rows in.
+_GRACE_S = 2.0
+_TAKING_IN_S = 120.0
+
+_log = logging.getLogger(__name__)
+
+
+class SqlProcess:
+    """One process at a time, asked from one thread at a time; every method takes its time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.number = 0
+        """Counts the processes: what an earlier one knew, this one does not."""
+        self._limits = limits
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Makes sure that there is a process."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.stop()
+        self.number += 1
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "liveboard.sql.worker", msgspec.json.encode(self._limits).decode()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Ctrl-C is not for it. In a session of its own its niceness would not count beside the server.
+            process_group=0,
+        )
+
+    def ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | Answer:
+        """Sends all of it and waits for the answer; a FrameError if there is none."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            for message in itertools.chain(sent, [asked]):
+                messages.write(process.stdin, message)
+            process.stdin.flush()
+            self._told(process, _TAKING_IN_S)
+            told = self._told(process, self._limits.seconds + _GRACE_S)
+        except (OSError, EOFError):
+            if self._process is process:
+                _log.warning("SQL process ended", extra={"sql": asked.sql})
+            self.stop()
+            raise FrameError(
+                Code.OVER_LIMIT,
+                f"expected a statement that is answered within {self._limits.seconds:g} s "
+                f"(server.limits.sql_seconds) and {self._limits.memory_mb:,} MB, found one that had to be ended",
+            ) from None
+        except BaseException:
+            self.stop()
+            raise
+        if isinstance(told, Refused):
+            raise FrameError(told.code, told.message)
+        return cast(Prepared | Answer, told)
+
+    def stop(self) -> None:
+        """Ends the process; harmless when there is none."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _told(self, process: subprocess.Popen[bytes], within_s: float) -> Told:
+        assert process.stdout is not None
+        timer = threading.Timer(within_s, process.kill)
+        timer.start()
+        try:
+            body = messages.read(process.stdout)
+        finally:
+            timer.cancel()
+        if body is None:
+            raise EOFError
+        return messages.told_decoder.decode(body)

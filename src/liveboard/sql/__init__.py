@@ -1,0 +1,1 @@
+"""SQL over live tables: what may be asked, and the process that answers."""
