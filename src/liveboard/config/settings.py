@@ -256,7 +256,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     overlay(document, {("board",): values.BOARD}, environ)
     if all(document.get(("board", part)) in (None, {}) for part in ("sources", "joins")):
         for part, tables in default_tables().items():
-            document.put(("board", part), tables, DEFAULT_ORIGIN)
+            if document.get(("board", part)) in (None, {}):
+                document.put(("board", part), tables, DEFAULT_ORIGIN)
     keys = keys_of(document, Settings)
     overlay(document, {at: spec for at, spec in keys.items() if spec is not values.BOARD}, environ)
     refuse_unknown(document, keys, environ)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from liveboard import config
 from liveboard.config import ConfigError, Duration, KafkaSettings, Secret, Settings, load
-from liveboard.config.board import BoardSettings, JoinSettings, SourceSettings
+from liveboard.config.board import AggregateSettings, BoardSettings, JoinSettings, SourceSettings
 from liveboard.config.environment import variable
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import Column
@@ -53,6 +53,14 @@ def test_the_defaults() -> None:
                 name="final_ui", left="users", right="accounts", on="userId", how="left", history=100
             ),
             "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
+        },
+        aggregates={
+            "by_type": AggregateSettings(
+                name="by_type",
+                source="accounts",
+                by=("accountType",),
+                measures={"accounts": "count(*)", "total": "sum(balance)", "largest": "max(balance)"},
+            )
         },
     )
     assert loaded.board.sources["accounts"].columns[2] == Column("balance", "double")
@@ -306,7 +314,8 @@ def default_board() -> Raw:
     board = config.default_board()
     return {
         part: {
-            name: {k: v for k, v in vars(item).items() if k not in ("name", "columns")} for name, item in tables.items()
+            name: {k: v for k, v in vars(item).items() if k not in ("name", "columns") and v != 0}
+            for name, item in tables.items()
         }
         for part, tables in vars(board).items()
         if part != "name"
@@ -323,7 +332,7 @@ def default_board() -> Raw:
     ],
 )
 def test_types_that_are_no_key(file: File, type_: str, reason: str) -> None:
-    board = default_board()
+    board = {part: tables for part, tables in default_board().items() if part != "aggregates"}
     for source in board["sources"].values():
         source["schema"] = f"userId {type_}"
     lines = file.problems({"board": board})
@@ -463,7 +472,7 @@ def test_documented_keys_are_all_and_only_the_keys(file: File) -> None:
     keys = config.documented_keys()
     assert len(set(keys)) == len(keys)
     assert {"kafka.sasl.client_secret", "spark.conf", "board", "board.joins.<name>.history"} <= set(keys)
-    named = [key for key in keys if ".joins." not in key and ".keys." not in key]
+    named = [key for key in keys if not any(f".{part}." in key for part in ("joins", "aggregates", "keys"))]
     environ = {variable(tuple(key.replace("<name>", "users").split("."))): "" for key in named}
     # every name is known, whatever is wrong with the empty values
     assert not [line for line in file.problems("", environ) if "unknown" in line]
