@@ -270,7 +270,7 @@ def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: st
         generation.follow()
         with repaired(generation, bench):
             yield generation
-        assert generation.failure() == ""
+        assert not (why := generation.failure()), why
     finally:
         generation.stop()
 

@@ -4,9 +4,9 @@ A record has an entry for each group that it counts in. The entry's `values` hav
 measures, each in a field of its type; the aggregates share the fields, since a group belongs to one of them. So the
 state has one column for each function of each field, however many aggregates there are.
 
-A group that ends (`keep`) has in `until` when it does, and Spark drops it from the state at a checkpoint after that. Its
-clock is Spark's watermark: the newest `until`, less the longest time from the beginning of a window to its `until`. That
-is never after the newest record, by which tables are judged: what is dropped is no longer shown.
+A group that ends (`keep`) has in `until` when it does, and Spark drops it from the state at a checkpoint after that.
+Its clock is Spark's watermark: the newest `until`, less the longest time from the beginning of a window to its `until`.
+That is never after the newest record, by which tables are judged: what is dropped is no longer shown.
 """
 
 from __future__ import annotations
@@ -142,7 +142,10 @@ def accumulated(found: Sequence[Grouping]) -> list[Expr]:
     if not found:
         return []
     time = F.col(VALUES)["ts"]
-    columns = {_COUNT: F.count(time), _NEWEST: F.max(time)}
+    columns = {_NEWEST: F.max(time)}
+    # Only what some row shows: Spark would leave it out of the stream that follows, and refuse the state.
+    if any(measure.of is None for grouping in found for measure in grouping.measures):
+        columns[_COUNT] = F.count(time)
     for grouping in found:
         for measure in grouping.measures:
             if measure.of is not None:
