@@ -10,7 +10,7 @@ from typing import Any
 from harness import Event
 from hypothesis import strategies as st
 
-from liveboard.contract.board import Board, Join, Source
+from liveboard.contract.board import Aggregate, Board, Join, Source
 from liveboard.contract.paths import Step
 from liveboard.contract.schema import Column
 
@@ -21,8 +21,12 @@ def _source(name: str, schema: str = "", **options: Any) -> Source:
     return Source(name=name, topic=name, schema=schema, table=f"{name}_ui", **options)
 
 
-def _board(sources: list[Source], joins: list[Join]) -> Board:
-    return Board(sources={s.name: s for s in sources}, joins={j.name: j for j in joins})
+def _board(sources: list[Source], joins: list[Join], aggregates: list[Aggregate] | None = None) -> Board:
+    return Board(
+        sources={s.name: s for s in sources},
+        joins={j.name: j for j in joins},
+        aggregates={a.name: a for a in aggregates or ()},
+    )
 
 
 USERS = _source("users", "userId string, name string, email string, age bigint")
@@ -33,11 +37,20 @@ def _join(name: str, left: str, right: str, how: Any, history: Any = 100, on: st
     return Join(name=name, left=left, right=right, on=on, how=how, history=history)
 
 
+BY_TYPE = Aggregate(
+    name="by_type",
+    source="accounts",
+    by=("accountType",),
+    measures={"accounts": "count(*)", "total": "sum(balance)", "largest": "max(balance)"},
+)
+
+
 def default_board(how: str = "left") -> Board:
     """The board that comes with liveboard."""
     return _board(
         [USERS, ACCOUNTS],
         [_join("final_ui", "users", "accounts", how), _join("user_account", "accounts", "users", "asof")],
+        [BY_TYPE],
     )
 
 
@@ -57,13 +70,48 @@ EVERY_JOIN = _board(
         _join("other_inner", "accounts", "users", "inner"),
         _join("other_asof", "users", "accounts", "asof"),
     ],
+    [
+        Aggregate(
+            name="by_type",
+            source="accounts",
+            by=("accountType",),
+            measures={
+                "accounts": "count(*)",
+                "known": "count(balance)",
+                "total": "SUM(balance)",
+                "mean": "avg(balance)",
+                "least": "min(balance)",
+                "largest": "max(balance)",
+                "newest": "max(ts)",
+            },
+        ),
+        Aggregate(
+            name="of_age",
+            source="users",
+            where="age > 0 AND NOT name IN ('a', 'null')",
+            measures={"people": "count(*)", "years": "sum(age)", "mean": "avg(age)", "last": "max(name)"},
+        ),
+        Aggregate(
+            name="lately",
+            source="accounts",
+            by=("userId",),
+            where="balance IS NOT NULL",
+            window=4,
+            slide=2,
+            keep=3,
+            measures={"accounts": "count(*)", "twice": "sum(balance * 2)", "first": "min(accountType)"},
+        ),
+        Aggregate(name="by_time", source="users", window=5, measures={"users": "count(userId)", "oldest": "max(age)"}),
+        Aggregate(name="for_now", source="users", window=3, keep=2, measures={"users": "count(*)"}),
+    ],
 )
 
 
 def by_key(board: Board, *sources: str, key: Any = ("userId",)) -> Board:
-    """The same board with these sources as tables by key."""
+    """The same board with these sources as tables by key, and without their aggregates."""
     changed = {name: replace(board.sources[name], mode="upsert", key=key) for name in sources}
-    return replace(board, sources={**board.sources, **changed})
+    aggregates = {name: each for name, each in board.aggregates.items() if each.source not in sources}
+    return replace(board, sources={**board.sources, **changed}, aggregates=aggregates)
 
 
 # A table by key that is in no join, and has a key of two columns.
@@ -91,6 +139,26 @@ SHIPPING = _board(
         _join("order_items", "orders", "items", "left", on="sku"),
         _join("order_trucks", "trucks", "orders", "asof", on="order no"),
         _join("order_pairs", "orders", "trucks", "inner", on="order no"),
+    ],
+    [
+        Aggregate(
+            name="by_urgency",
+            source="orders",
+            by=("urgent", "sku"),
+            measures={
+                "latest": "max(placed)",
+                "first": "min(due)",
+                "numbers": "sum(`order no`)",
+                "known": "count(urgent)",
+            },
+        ),
+        Aggregate(
+            name="stocks",
+            source="items",
+            by=("due",),
+            where="stock > 0 OR `unit price` BETWEEN -100.5 AND 1000",
+            measures={"all": "sum(stock)", "mean": "avg(stock)", "least": "min(sku)", "double": "max(stock * 2)"},
+        ),
     ],
 )
 
@@ -145,6 +213,21 @@ SHOP = _board(
     [
         _join("order_payments", "orders", "payments", "left", on="total"),
         _join("order_visits", "visits", "orders", "inner", on="orderId"),
+    ],
+    [
+        Aggregate(
+            name="revenue",
+            source="orders",
+            by=("vip", "orderId"),
+            measures={
+                "orders": "count(*)",
+                "total": "sum(total)",
+                "dearest": "max(price)",
+                "mean": "avg(total)",
+                "doubled": "sum(total * 2)",
+                "photos": "count(photo)",
+            },
+        ),
     ],
 )
 
@@ -295,7 +378,8 @@ def events(board: Board, partitions: int, *, most: int) -> st.SearchStrategy[lis
     """Random events of the board: few keys, few timestamps, some records broken, some tombstones."""
     keys = {join.on: _key_values(_column(board, join)) for join in board.joins.values()}
     for source in board.sources.values():
-        keys |= {column.name: _key_values(column) for column in source.columns if column.name in source.key}
+        by = [name for each in board.aggregates.values() if each.source == source.name for name in each.by]
+        keys |= {c.name: _key_values(c) for c in source.columns if c.name in (*source.key, *by)}
 
     @st.composite
     def event(draw: st.DrawFn) -> Event:
@@ -318,7 +402,12 @@ def _column(board: Board, join: Join) -> Column:
 
 
 def _key_values(column: Column) -> list[Any]:
-    keys: dict[str, list[Any]] = {"string": ["k", '"', "7", "", None], "decimal": [1, 1.5, "1.50", "0.10", 0.1, None]}
+    keys: dict[str, list[Any]] = {
+        "string": ["k", '"', "7", "", None],
+        "decimal": [1, 1.5, "1.50", "0.10", 0.1, None],
+        "boolean": [True, False, None],
+        "date": ["2026-01-31", "1999-12-31", None],
+    }
     return keys.get(column.kind.name, [1, 2, -(2**63), 2**53 + 1, None])
 
 

@@ -16,6 +16,8 @@ from liveboard.contract.board import Board
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.names import Names
 from liveboard.contract.tables import table_columns
+from liveboard.kafka.reader import Change
+from liveboard.orchestrator.ending import Windows, keeping
 from liveboard.pipeline.follow import changes, remembered
 from liveboard.pipeline.history import apart, asked_for, flagged, rows
 from liveboard.pipeline.plan import Plan
@@ -103,4 +105,13 @@ def check_both_forms_of(spark: SparkSession, plan: Plan, records: Sequence[Recor
     found = entries_of(spark, plan.board, records)
     check(plan, records, rows(flagged(apart(found)), plan, own_rows=True).collect())
     answered = answer(found, plan)
-    check(plan, records, [*answered.changes, *repaired(spark, found, plan, answered.asks)])
+    written = [*answered.changes, *repaired(spark, found, plan, answered.asks)]
+    check(plan, records, [*written, *ended(plan, written)])
+
+
+def ended(plan: Plan, written: Sequence[Row]) -> list[Row]:
+    """The removals of windows that are over."""
+    windows = Windows({plan.changelog(name): keep for name, keep in keeping(plan.board).items()})
+    topics = [plan.changelog(name) for name in keeping(plan.board)]
+    windows.hear(Change(c["topic"], c["key"].encode(), c["value"].encode(), 0) for c in written if c["topic"] in topics)
+    return [Row(topic=topic, key=key.decode(), value=None) for topic, key in windows.ended()]

@@ -22,6 +22,7 @@ from liveboard.contract.changelog import decode_row
 from liveboard.contract.names import Names
 from liveboard.contract.tables import table_columns
 from liveboard.kafka.admin import Admin
+from liveboard.orchestrator.ending import EndingRows
 from liveboard.orchestrator.repairs import Repairs
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.generation import Generation
@@ -276,22 +277,24 @@ def followed(spark: SparkSession, bench: Bench, checkpoint: Path, start_from: st
         generation.follow()
         with repaired(generation, bench):
             yield generation
-        assert generation.failure() == ""
+        assert not (why := generation.failure()), why
     finally:
         generation.stop()
 
 
 @contextmanager
 def repaired(generation: Generation, bench: Bench) -> Iterator[None]:
-    """Repairs of the generation on a thread of their own, as the orchestrator would have them made."""
+    """Repairs and removals on a thread of their own, as the orchestrator would have them made."""
     repairs = Repairs(generation, bench.plan(), {"bootstrap.servers": bench.bootstrap}, bench.admin)
+    ending = EndingRows(bench.plan(), {"bootstrap.servers": bench.bootstrap})
     stopping = threading.Event()
 
     def run() -> None:
         while not stopping.wait(0.05):
             repairs.advance()
+            ending.advance()
 
-    with closing(repairs), ThreadPoolExecutor(1) as thread:
+    with closing(repairs), closing(ending), ThreadPoolExecutor(1) as thread:
         running = thread.submit(run)
         try:
             yield

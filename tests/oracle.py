@@ -1,6 +1,6 @@
 """What every table must contain, worked out in plain Python from the content of the topics alone.
 
-Written from behaviour B1 to B11 and B37 to B39, not from the pipeline: slow, obvious, and without Spark.
+Written from behaviour B1 to B11 and B37 to B40, not from the pipeline: slow, obvious, and without Spark.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def tables(board: Board, records: Iterable[Record], read_avro: Reader | None = N
         result[source.table] = {found.name: (*found.row.values(), found.record.ts) for found in shown_rows if found.row}
     for name, join in board.joins.items():
         result[name] = _join(board, join, rows[join.left], rows[join.right])
-    return {**result, "rejects_ui": rejects}
+    return {**result, **_aggregates(board, rows), "rejects_ui": rejects}
 
 
 class Number(float):
@@ -404,3 +404,130 @@ def _joined(board: Board, join: Any, left: Found, right: Found | None) -> Row:
     names = [column.name for column in board.sources[join.right].columns if column.name != join.on]
     others = [right.row[name] if right and right.row else None for name in names]
     return (left.row[join.on], *own, *others, left.record.ts)
+
+
+class Near(float):
+    """A double that was made of many, in whatever order: equal to all that rounding can make of it."""
+
+    def __new__(cls, value: float, tolerance: float) -> Near:
+        near = super().__new__(cls, value)
+        near.tolerance = tolerance
+        return near
+
+    tolerance: float
+
+    def __eq__(self, other: object) -> bool:
+        if not math.isfinite(self.tolerance):
+            return True  # beyond what doubles can hold, on the way at least
+        return isinstance(other, int | float) and abs(float(self) - other) <= self.tolerance
+
+    __hash__ = float.__hash__
+
+
+# What the conditions and arguments of the tests' boards mean; of a null, nothing is true.
+_MEANING: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "": lambda row: True,
+    "age > 0 AND NOT name IN ('a', 'null')": lambda row: (
+        None not in (row["age"], row["name"]) and row["age"] > 0 and row["name"] not in ("a", "null")
+    ),
+    "balance IS NOT NULL": lambda row: row["balance"] is not None,
+    "stock > 0 OR `unit price` BETWEEN -100.5 AND 1000": lambda row: (
+        (row["stock"] is not None and row["stock"] > 0)
+        or (row["unit price"] is not None and -100.5 <= row["unit price"] <= 1000)
+    ),
+    "balance * 2": lambda row: _within_doubles(row["balance"] * 2),
+    "stock * 2": lambda row: None if row["stock"] is None else row["stock"] * 2,
+    "total * 2": lambda row: None if row["total"] is None else f"{Decimal(row['total']) * 2:f}",
+}
+
+
+def _within_doubles(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _aggregates(board: Board, rows: dict[str, list[Found]]) -> dict[str, Table]:
+    """One row for each group; windows that have ended by the newest time in such aggregates are gone."""
+    groups = {name: _groups(each, rows[each.source]) for name, each in board.aggregates.items()}
+    times = [
+        one.record.timestamp_ms for name in groups for g in groups[name].values() for one in g if _keep(board, name)
+    ]
+    now = max(times, default=0)
+    result: dict[str, Table] = {}
+    for name, each in board.aggregates.items():
+        types = {column.name: column.type for column in board.sources[each.source].columns}
+        result[name] = {}
+        for (values, start), found in groups[name].items():
+            window = [] if start is None else [_moment(start), _moment(start + each.window)]
+            if start is not None and each.keep and start + each.window + each.keep <= now:
+                continue
+            measures = [_measured(text, types, found) for text in each.measures.values()]
+            newest = max(one.record.ts for one in found)
+            result[name]["=" + ",".join(map(_json, [*values, *window]))] = (*values, *window, *measures, newest)
+    return result
+
+
+def _keep(board: Board, name: str) -> int:
+    return board.aggregates[name].keep
+
+
+def _groups(aggregate: Any, found: list[Found]) -> dict[tuple[Any, int | None], list[Found]]:
+    groups: dict[tuple[Any, int | None], list[Found]] = {}
+    for one in found:
+        assert one.row is not None
+        if not _MEANING[aggregate.where](one.row):
+            continue
+        values = tuple(one.row[name] for name in aggregate.by)
+        at, slide = one.record.timestamp_ms, aggregate.slide or aggregate.window
+        last = at - at % slide if slide else 0
+        starts = range(last, at - aggregate.window, -slide) if slide else [None]
+        for start in starts:
+            groups.setdefault((values, start), []).append(one)
+    return groups
+
+
+def _moment(milliseconds: int) -> str:
+    return Record("", 0, 0, milliseconds, None).ts
+
+
+def _measured(text: str, types: dict[str, str], found: list[Found]) -> Any:
+    function, argument = text.lower()[: text.index("(")], text[text.index("(") + 1 : -1]
+    if argument == "*":
+        return len(found)
+    values = [value for one in found if (value := _argument(argument, one)) is not None]
+    name = argument.partition(" * ")[0].strip("`")
+    type_ = types.get(name, "timestamp")
+    is_decimal = type_.startswith("decimal")
+    numbers = [Decimal(value) for value in values] if is_decimal else values
+    match function:
+        case "count":
+            return len(values)
+        case "min" | "max":
+            pick = min if function == "min" else max
+            return pick(values, key=Decimal if is_decimal else None) if values else None
+        case "avg" if values:
+            total = _fsum(numbers) / len(values) if type_ == "double" else sum(numbers) / len(values)
+            return Near(float(total), 1e-9 * _size(numbers))
+        case "sum" if values:
+            if type_ == "double":
+                return Near(_fsum(numbers), 1e-9 * _size(numbers))
+            total = sum(numbers)
+            return total if type_ == "int" else f"{total:f}" if is_decimal else str(total)
+    return None
+
+
+def _argument(text: str, one: Found) -> Any:
+    assert one.row is not None
+    if text == "ts":
+        return one.record.ts
+    return _MEANING[text](one.row) if text in _MEANING else one.row[text.strip("`")]
+
+
+def _size(numbers: list[Any]) -> float:
+    return sum(abs(float(number)) for number in numbers)
+
+
+def _fsum(numbers: list[Any]) -> float:
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf

@@ -112,6 +112,13 @@ def _toml(board: Board) -> str:
         if isinstance(table, Source) and not table.schema:
             lines.append(f"[{kind}.{name}.columns]")
             lines += [f"{json.dumps(column.name)} = {{ {_inline(column)} }}" for column in table.columns]
+    for aggregate in board.aggregates.values():
+        lines += [f"[aggregates.{aggregate.name}]", f"source = {json.dumps(aggregate.source)}"]
+        lines += [f"by = {json.dumps(aggregate.by)}", f"where = {json.dumps(aggregate.where)}"]
+        times = {word: getattr(aggregate, word) for word in ("window", "slide", "keep")}
+        lines += [f'{word} = "{milliseconds} ms"' for word, milliseconds in times.items() if milliseconds]
+        lines.append(f"[aggregates.{aggregate.name}.measures]")
+        lines += [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in aggregate.measures.items()]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""B11: crashes, stops and restarts of Spark and of the broker change nothing in any table."""
+"""B11, B40: crashes, stops and restarts of Spark and of the broker change nothing in any table."""
 
 from __future__ import annotations
 

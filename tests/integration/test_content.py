@@ -1,4 +1,4 @@
-"""B1 to B11 and B37: every table is what the oracle says, over a real broker and real Spark."""
+"""B1 to B11, B37 and B40: every table is what the oracle says, over a real broker and real Spark."""
 
 from __future__ import annotations
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from liveboard.config import values
+from liveboard.config.aggregates import check_aggregate
 from liveboard.config.columns import Columns
 from liveboard.config.document import Document, Key, build, check_distinct
+from liveboard.config.wording import expected_one_of, key_types
 from liveboard.contract.board import (
     JOIN_KINDS,
     LARGEST_VALUE_BYTES,
+    Aggregate,
     Alert,
     Board,
     Join,
@@ -19,11 +22,11 @@ from liveboard.contract.board import (
     SourceMode,
     View,
 )
-from liveboard.contract.errors import LiveboardError, either, nearest
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.filters import read_filter
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
 from liveboard.contract.tables import table_columns
-from liveboard.contract.types import TYPES, column_type
+from liveboard.contract.types import column_type
 
 DEFAULT_ORIGIN = "the default board"
 DEFAULT_BOARD = """
@@ -89,6 +92,19 @@ class JoinSettings(Join):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AggregateSettings(Aggregate):
+    """[board.aggregates.<name>]"""
+
+    source: values.Text
+    measures: values.Measures
+    by: values.KeyColumns = ()
+    where: values.Text = ""
+    window: values.Milliseconds = 0
+    slide: values.Milliseconds = 0
+    keep: values.Milliseconds = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlertSettings(Alert):
     """[board.alerts.<name>]; `secret` signs what is sent to addresses."""
 
@@ -115,6 +131,7 @@ class BoardSettings(Board):
     name: values.BoardName = DEFAULT_BOARD_NAME
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     joins: Mapping[str, JoinSettings] = field(default_factory=dict)
+    aggregates: Mapping[str, AggregateSettings] = field(default_factory=dict)
     alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
     views: Mapping[str, ViewSettings] = field(default_factory=dict)
 
@@ -139,8 +156,8 @@ def check_board(document: Document, board: Board) -> None:
         document.problem(("board", "sources"), "expected at least one source, found none")
     sources: dict[Key, Source] = {("board", "sources", name): source for name, source in board.sources.items()}
     tables: dict[Key, str] = {(*at, "table"): source.table for at, source in sources.items()}
-    tables |= {("board", "joins", name): name for name in board.joins}
-    tables |= {("board", "views", name): name for name in board.views}
+    derived = ("joins", "aggregates", "views")
+    tables |= {("board", part, name): name for part in derived for name in getattr(board, part)}
     check_distinct(document, "source name", {at: source.name for at, source in sources.items()}, str.lower)
     check_distinct(document, "topic", {(*at, "topic"): source.topic for at, source in sources.items()}, str)
     check_distinct(document, "table name", tables, str.lower)
@@ -156,6 +173,8 @@ def check_board(document: Document, board: Board) -> None:
         _check_columns(document, ("board", "sources", name))
     for join in board.joins.values():
         _check_join(document, board, join, declared)
+    for aggregate in board.aggregates.values():
+        check_aggregate(document, board, aggregate, declared)
     check_distinct(document, "alert name", {("board", "alerts", name): name for name in board.alerts}, str.lower)
     joins = document.get(("board", "joins")) or ()
     is_whole = len(declared) == len(board.sources) and len(joins) == len(board.joins)
@@ -171,7 +190,7 @@ def check_board(document: Document, board: Board) -> None:
 def _check_alert(document: Document, board: Board, alert: Alert) -> None:
     at, tables, names = ("board", "alerts", alert.name), table_columns(board), Names(board.name)
     if alert.table not in tables:
-        document.problem((*at, "table"), _expected_one_of("a table of the pipeline", tables, alert.table))
+        document.problem((*at, "table"), expected_one_of("a table of the pipeline", tables, alert.table))
         return
     try:
         read_filter(tables[alert.table], alert.when)
@@ -206,10 +225,10 @@ def _check_key(document: Document, at: Key, source: Source) -> None:
     types = {column.name: column.type for column in source.columns}
     for name in source.key:
         if name not in types:
-            document.problem((*at, "key"), _expected_one_of(f"a column of {source.name}", types, name))
+            document.problem((*at, "key"), expected_one_of(f"a column of {source.name}", types, name))
         elif why := column_type(types[name]).not_a_key:
             found = f"{types[name]} in {name}"
-            document.problem((*at, "key"), f"expected a column of type {_key_types()}, found {found}: {why}")
+            document.problem((*at, "key"), f"expected a column of type {key_types()}, found {found}: {why}")
 
 
 def _check_columns(document: Document, at: Key) -> None:
@@ -227,7 +246,7 @@ def _check_join(document: Document, board: Board, join: Join, declared: list[str
     at = ("board", "joins", join.name)
     for side, name in (("left", join.left), ("right", join.right)):
         if declared and name not in declared:
-            document.problem((*at, side), _expected_one_of("a source", declared, name))
+            document.problem((*at, side), expected_one_of("a source", declared, name))
     if join.left == join.right:
         document.problem((*at, "right"), f'expected a source other than the left one, found "{join.right}"')
         return
@@ -238,10 +257,10 @@ def _check_join(document: Document, board: Board, join: Join, declared: list[str
         if join.on in columns:
             types[source.name] = columns[join.on]
         else:
-            document.problem((*at, "on"), _expected_one_of(f"a column of {source.name}", columns, join.on))
+            document.problem((*at, "on"), expected_one_of(f"a column of {source.name}", columns, join.on))
     for name, type_ in types.items():
         if why := column_type(type_).not_a_key:
-            expected = f"expected a column of type {_key_types()}"
+            expected = f"expected a column of type {key_types()}"
             document.problem((*at, "on"), f"{expected}, found {type_} in {name}: {why}")
     if len(set(types.values())) > 1:
         found = " and ".join(f"{type_} in {name}" for name, type_ in types.items())
@@ -254,13 +273,5 @@ def _check_join(document: Document, board: Board, join: Join, declared: list[str
             document.problem((*at, "on"), f'{expected}, found "{join.on}"')
 
 
-def _key_types() -> str:
-    return either([type_.name for type_ in TYPES.values() if not type_.not_a_key])
-
-
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
-
-
-def _expected_one_of(what: str, known: Iterable[str], word: str) -> str:
-    return f'expected {what} ({", ".join(known)}), found "{word}", did you mean {nearest(word, known)}?'

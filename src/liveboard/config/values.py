@@ -250,6 +250,14 @@ def _interval(value: object) -> Duration:
     return length
 
 
+def _measures(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ValueError("not a table of texts")
+    if not value:
+        raise ConfigError('expected at least one measure such as accounts = "count(*)", found none')
+    return dict(value)
+
+
 def _duration_or_keep(value: object) -> Duration | None:
     return None if _text(value).strip().lower() == "keep" else Duration.parse(_text(value))
 
@@ -348,6 +356,18 @@ Proxies = Annotated[tuple[str, ...], texts('a list of addresses or networks such
 Interval = Annotated[Duration, Spec('a duration above zero such as "5 minutes", "900 s" or "500 ms"', _interval)]
 OptionalInterval = Annotated[
     Duration | None, Spec('a duration above zero such as "5 minutes", "900 s" or "500 ms"', _interval)
+]
+Milliseconds = Annotated[
+    int,
+    Spec('a duration above zero such as "1 minute" or "500 ms"', lambda value: _interval(value).milliseconds),
+]
+Measures = Annotated[
+    Mapping[str, str],
+    Spec(
+        'a table of measures such as total = "sum(balance)"',
+        _measures,
+        from_text=lambda text: parse_toml(text, "LIVEBOARD_BOARD_AGGREGATES_…_MEASURES"),
+    ),
 ]
 DurationOrKeep = Annotated[
     Duration | None, Spec('a duration such as "5 minutes" or "900 s", or "keep"', _duration_or_keep)

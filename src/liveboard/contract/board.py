@@ -1,4 +1,4 @@
-"""A board: the sources that are read, and the joins that are made of them."""
+"""A board: the sources that are read, and the joins and aggregates that are made of them."""
 
 from __future__ import annotations
 
@@ -90,6 +90,26 @@ class Join:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Aggregate:
+    """A table, named like the aggregate, with one row for each group of a source's records."""
+
+    name: str
+    source: str
+    measures: Mapping[str, str]
+    """Column to what it is, as `sum(balance)`; `contract/aggregates.py` says what can be there."""
+    by: tuple[str, ...] = ()
+    """The columns whose values make a group; with none, all records are one."""
+    where: str = ""
+    """Which records count; all of them where it is empty."""
+    window: int = 0
+    """How long the windows of time are into which groups are divided, in milliseconds; 0: they are not."""
+    slide: int = 0
+    """How long after each other windows begin; 0: when the one before ends."""
+    keep: int = 0
+    """How long windows stay after their end, by the newest time in such aggregates of the board; 0: for ever."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Alert:
     """What is told about the rows of a table that begin, and stop, to fulfil conditions."""
 
@@ -112,11 +132,12 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """The sources and the joins, by name; the board's own name tells its topics from those of other boards."""
+    """Sources, joins and aggregates, by name; the board's own name tells its topics from those of other boards."""
 
     name: str = DEFAULT_BOARD_NAME
     sources: Mapping[str, Source] = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)
+    aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
     alerts: Mapping[str, Alert] = field(default_factory=dict)
     views: Mapping[str, View] = field(default_factory=dict)
 

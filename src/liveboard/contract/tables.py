@@ -1,5 +1,6 @@
 """The tables of a board and their columns."""
 
+from liveboard.contract.aggregates import aggregate_columns
 from liveboard.contract.board import Board
 from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column, join_columns, source_columns
@@ -12,6 +13,8 @@ def table_columns(board: Board) -> dict[str, tuple[Column, ...]]:
     for name, join in board.joins.items():
         left, right = board.sources[join.left], board.sources[join.right]
         tables[name] = join_columns(left.columns, right.columns, join.on, right.name)
+    for name, aggregate in board.aggregates.items():
+        tables[name] = aggregate_columns(aggregate, board.sources[aggregate.source])
     return {**tables, REJECTS_TABLE: REJECT_COLUMNS}
 
 

@@ -15,6 +15,7 @@ from liveboard.kafka import trouble
 from liveboard.kafka.admin import total
 from liveboard.orchestrator import generations
 from liveboard.orchestrator.catching_up import CatchingUp
+from liveboard.orchestrator.ending import keeping
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.workplace import Workplace, partitions
 from liveboard.pipeline import session
@@ -77,9 +78,10 @@ class Builds:
         self._started = time.monotonic()
         self._show_progress(name, Progress(0, rows, 0.0))
         must_be_complete = rows > 0 and work.status.live is not None
-        # Of a table by key nobody can tell, without reading the records as Spark does, which of them have a row.
-        has_by_key = any(source.by_key for source in work.board.sources.values())
-        if rows > _FOLLOWED_AT_ONCE or (must_be_complete and has_by_key):
+        # Of a table by key nobody can tell, without reading the records as Spark does, which of them have a row. And
+        # windows that have long ended would be shown for a moment.
+        is_built = any(source.by_key for source in work.board.sources.values()) or keeping(work.board)
+        if rows > _FOLLOWED_AT_ONCE or (must_be_complete and is_built):
             return generation.build()
         generation.forget()
         if must_be_complete:

@@ -35,6 +35,8 @@ def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
         "sources": sources,
         "joins": joins,
     }
+    if settings.board.aggregates:
+        described["aggregates"] = {name: asdict(each) for name, each in settings.board.aggregates.items()}
     if files := file_texts(settings.board.sources.values()):
         described["avro_schema_files"] = files
     comparable: dict[str, Any] = json.loads(json.dumps(described))

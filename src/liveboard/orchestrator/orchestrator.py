@@ -15,6 +15,7 @@ from liveboard.contract.status import BEAT_S, AlertFigures, Phase, State
 from liveboard.orchestrator import generations, hearing
 from liveboard.orchestrator.building import Builds
 from liveboard.orchestrator.control import ControlTopic
+from liveboard.orchestrator.ending import Ending
 from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.listener import Listener, described
 from liveboard.orchestrator.ownership import OwnershipLost
@@ -37,6 +38,7 @@ class Orchestrator:
         self._running = work.running
         self._listener = Listener(work)
         self._repairing = Repairing(work)
+        self._ending = Ending(work)
         self._builds = Builds(work, self._repairing)
         self._retry = Backoff()
         self._tombstones = 0
@@ -54,6 +56,7 @@ class Orchestrator:
         while not stopping.is_set():
             self._keep_running()
             self._repairing.advance()
+            self._ending.advance()
             self._advance_build()
             self._take_steps()
             self._beat()
@@ -190,6 +193,7 @@ class Orchestrator:
     def _hang_up(self, name: str) -> None:
         """Ends our own connections for the generation."""
         self._repairing.drop(name)
+        self._ending.drop(name)
         self._builds.drop(name)
 
     def _beat(self) -> None:

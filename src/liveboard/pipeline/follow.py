@@ -11,14 +11,15 @@ from pyspark.sql.internal import InternalFunction
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from liveboard.contract.board import Board, History, Join
+from liveboard.pipeline.aggregates import UNTIL, accumulated, group_row, with_clock
 from liveboard.pipeline.joins import SIDES, Side, SideName
-from liveboard.pipeline.memory import Memory, depths, memories
+from liveboard.pipeline.memory import Memory, board_groupings, depths, memories
 from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.route import entries, own_row
 from liveboard.pipeline.rows import Target, change, position
 
 # To be raised with every change of what is remembered: checkpoints of another format are built anew.
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 # The name under which the stream's progress tells how many tombstones it skipped.
 TOMBSTONES = "tombstones"
 
@@ -66,7 +67,9 @@ def _known(spark: SparkSession, plan: Plan, options: dict[str, str]) -> DataFram
     records = spark.readStream.format("kafka").options(**options).load()
     records = records.observe(TOMBSTONES, F.count_if(_is_skipped(plan.board)).alias("count"))
     # The key first: Spark sorts by it, and compares the first bytes of the first column before it looks at whole rows.
-    by_key = entries(records, plan.board, plan.schemas).groupBy("key", "place", "memory")
+    found, grouped = entries(records, plan.board, plan.schemas), board_groupings(plan.board)
+    ends = [UNTIL] if UNTIL in found.columns else []
+    by_key = with_clock(found, grouped).groupBy("key", "place", "memory", *ends)
     return by_key.agg(F.last(F.struct("side", "origin", "cut", "record")).alias("came"), *remembered(plan.board))
 
 
@@ -80,7 +83,8 @@ def _is_skipped(board: Board) -> Expr:
 def remembered(board: Board) -> list[Expr]:
     """What is kept of all entries of a key, as aggregates."""
     board_memories = memories(board)
-    return [column for side in SIDES for column in _of_side(board_memories, side)]
+    of_joins = [column for side in SIDES for column in _of_side(board_memories, side)]
+    return [*of_joins, *accumulated(board_groupings(board))]
 
 
 def _of_side(board_memories: Sequence[Memory], side: SideName) -> list[Expr]:
@@ -119,7 +123,7 @@ def _counting(side: SideName) -> str:
 
 
 def changes(plan: Plan) -> Expr:
-    """The record's own row, what it adds to the joins or corrects there, and what it asks for: an array.
+    """The record's own row, what it adds to the joins or corrects there, what it asks for, its groups: an array.
 
     It is made from the columns `came` (the entry that is answered) and `remembered`.
     """
@@ -131,7 +135,11 @@ def changes(plan: Plan) -> Expr:
         for memory in memories(plan.board)
         if memory.joins
     ]
-    return F.concat(own, F.coalesce(*of_joins, _none()))
+    of_groups = [
+        F.when(F.col("memory") == grouping.id, F.array(group_row(plan, grouping)))
+        for grouping in board_groupings(plan.board)
+    ]
+    return F.concat(own, F.coalesce(*of_joins, *of_groups, _none()))
 
 
 def _answers(plan: Plan, memory: Memory) -> list[Expr]:

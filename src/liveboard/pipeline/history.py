@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 
 from liveboard.contract.board import Join
 from liveboard.kafka.admin import Offsets
+from liveboard.pipeline.aggregates import UNTIL, VALUES, rows_of_groups
 from liveboard.pipeline.follow import target
 from liveboard.pipeline.joins import SIDES, MatchingKind, PairingKind, SideName, any_asked, newest_position
-from liveboard.pipeline.memory import Memory, memories
+from liveboard.pipeline.memory import Memory, board_groupings, memories
 from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.route import entries, own_row
 
@@ -78,7 +79,8 @@ def flagged(found: DataFrame, asked: Expr | None = None, remembered: Expr | None
     flags = found.withColumns({"asked": asked, "remembered": remembered})
     parts = [F.col("record")[name].alias(name) for name in ("ts", "partition", "offset", "body")]
     record = F.struct(*parts, "asked", "remembered", known.alias("known"))
-    return flags.select("memory", "key", "place", "side", "origin", "cut", record.alias("record"))
+    of_groups = [name for name in (VALUES, UNTIL) if name in found.columns]
+    return flags.select("memory", "key", "place", "side", "origin", "cut", record.alias("record"), *of_groups)
 
 
 def _remembered(plan: Plan) -> Expr:
@@ -96,8 +98,12 @@ def _remembered(plan: Plan) -> Expr:
 
 
 def rows(found: DataFrame, plan: Plan, *, own_rows: bool) -> DataFrame:
-    """The changelog records of all joins and, if wanted, of the records' own rows."""
-    parts = [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan)]
+    """The changelog records of all joins and, if wanted, of the records' own rows and of the aggregates."""
+    grouped = board_groupings(plan.board)
+    parts = [rows_of_groups(found, plan, grouped)] if grouped and own_rows else []
+    if grouped:
+        found = found.where(F.col("memory") < grouped[0].id).drop(VALUES, UNTIL)
+    parts += [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan)]
     if own_rows or _matching(plan):
         parts.append(_own_and_matched_rows(found, plan, own_rows))
     return reduce(DataFrame.union, parts)

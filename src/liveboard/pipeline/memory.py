@@ -1,4 +1,4 @@
-"""Which joins share a memory, and what it has to hold of each side."""
+"""Which joins share a memory, and what it has to hold of each side; aggregates have memories of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from liveboard.contract.board import Board, History, Join, Source
 from liveboard.contract.schema import Column
+from liveboard.pipeline.aggregates import Grouping, groupings
 from liveboard.pipeline.joins import Kind, SideName, kind_of
 
 
@@ -99,6 +100,11 @@ def memories(board: Board) -> list[Memory]:
             for index, source in enumerate(alone, len(gathered))
         ),
     ]
+
+
+def board_groupings(board: Board) -> list[Grouping]:
+    """The board's aggregates, which are remembered beside its joins."""
+    return groupings(board, len(memories(board)))
 
 
 def depths(board_memories: Sequence[Memory], side: SideName) -> dict[History, list[int]]:

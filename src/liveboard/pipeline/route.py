@@ -8,6 +8,9 @@ An entry is struct(memory, key, place, side, origin, cut, record):
 - `origin`: whose row it is, an index into `origins`; null where another entry of the record tells it.
 - `record`: struct(ts, partition, offset, body), as joins take it; `cut` is where the key belongs in its body, or null
   where the key is in it. A record that removes the row of its key has no body.
+
+Where the board has aggregates, `values` follows: of an entry that counts in a group, whose JSON text is its key, what
+is counted. Where groups end, so does `until`: when this one does. `pipeline/aggregates.py` says more of both.
 """
 
 from __future__ import annotations
@@ -22,10 +25,20 @@ from pyspark.sql import functions as F
 from liveboard.contract.board import Board, Source
 from liveboard.contract.names import REJECTS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column
+from liveboard.pipeline.aggregates import (
+    UNTIL,
+    VALUES,
+    Grouping,
+    counted,
+    until,
+    values_type,
+    window_starts,
+    window_texts,
+)
 from liveboard.pipeline.avro_format import AvroSchemas
 from liveboard.pipeline.encode import base64_text, json_members, json_value
 from liveboard.pipeline.joins import SIDES, SideName
-from liveboard.pipeline.memory import Memory, memories
+from liveboard.pipeline.memory import Memory, board_groupings, memories
 from liveboard.pipeline.parse import NO_SCHEMAS, REMOVED, parse, row_column
 from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.rows import change, key_of_row, position
@@ -57,6 +70,7 @@ def origins(board: Board) -> list[Origin]:
 def entries(records: DataFrame, board: Board, schemas: Mapping[str, AvroSchemas] = NO_SCHEMAS) -> DataFrame:
     """Kafka records as entries; one that is in several memories has one for each."""
     sources = list(board.sources.values())
+    grouped = board_groupings(board)
     parsed = parse(records, sources, schemas)
     # In a projection of their own, so that each text is made once, however often it is used.
     texts = parsed.select(
@@ -67,10 +81,15 @@ def entries(records: DataFrame, board: Board, schemas: Mapping[str, AvroSchemas]
         *[_texts(s).alias(s.name) for s in sources],
         _reject_body(sources).alias("reject"),
         *([REMOVED] if any(source.by_key for source in sources) else []),
+        *(["timestamp"] if any(grouping.aggregate.window for grouping in grouped) else []),
+        *[counted(g, grouped, F.col(row_column(g.source))).alias(_counted(g)) for g in grouped],
     )
-    found = [_entries_of(source, index, memories(board)) for index, source in enumerate(sources)]
+    found = [_entries_of(source, index, memories(board), grouped) for index, source in enumerate(sources)]
     rejected = [
-        F.when((F.col("topic") == source.topic) & F.col("reject").isNotNull(), F.array(_alone(index, F.col("reject"))))
+        F.when(
+            (F.col("topic") == source.topic) & F.col("reject").isNotNull(),
+            F.array(_alone(index, F.col("reject"), _absent(grouped))),
+        )
         for index, source in enumerate(sources, len(sources))
     ]
     return texts.select(F.explode(F.coalesce(*found, *rejected)).alias("entry")).select("entry.*")
@@ -113,18 +132,53 @@ def _reject_body(sources: Sequence[Source]) -> Expr:
     return F.when(F.col("reason").isNotNull(), json_members(row, REJECT_COLUMNS[:-1]))
 
 
-def _entries_of(source: Source, origin: int, board_memories: Sequence[Memory]) -> Expr:
+def _entries_of(
+    source: Source, origin: int, board_memories: Sequence[Memory], board_groupings: Sequence[Grouping]
+) -> Expr:
     """All entries of a record of the source; null for other records."""
     used = [(m, side) for m in board_memories for side in SIDES if m.source(side) == source]
+    extras = _absent(board_groupings)
     if used:
-        first, *more = used
-        found = F.concat(_remembered(*first, source, origin), *[_remembered(*other, source, None) for other in more])
+        own = [_remembered(*each, source, None if number else origin, extras) for number, each in enumerate(used)]
     else:
-        found = F.array(_alone(origin, _body(source, source.columns)))
-    return F.when(F.col(source.name).isNotNull(), found)
+        own = [F.array(_alone(origin, _body(source, source.columns), extras))]
+    groups = [_grouped(grouping, extras) for grouping in board_groupings if grouping.source == source]
+    return F.when(F.col(source.name).isNotNull(), F.concat(*own, *groups))
 
 
-def _remembered(memory: Memory, side: SideName, source: Source, origin: int | None) -> Expr:
+def _grouped(grouping: Grouping, extras: Mapping[str, Expr]) -> Expr:
+    """The record's entries in an aggregate, one for each window; none if it does not count."""
+    aggregate, values = grouping.aggregate, F.col(_counted(grouping))
+    texts = [F.col(grouping.source.name)[name] for name in aggregate.by]
+    nothing = {part: F.lit(None).cast("string") for part in ("place", "side", "body")}
+    numbers = {part: F.lit(None).cast("int") for part in ("origin", "cut")}
+
+    def entry(start: Expr | None) -> Expr:
+        windows = [] if start is None else window_texts(aggregate, start)
+        key = _joined([*texts, *windows]) if texts or windows else F.lit("")
+        counted = {VALUES: values, UNTIL: until(aggregate, start) if start is not None else extras.get(UNTIL)}
+        given = {name: expr for name, expr in counted.items() if expr is not None and name in extras}
+        return _entry(memory=F.lit(grouping.id), key=key, **nothing, **numbers, extras=given)
+
+    starts = window_starts(aggregate) if aggregate.window else None
+    is_sliding = aggregate.slide not in (0, aggregate.window)
+    found = F.transform(starts, entry) if starts is not None and is_sliding else F.array(entry(starts))
+    return F.when(values.isNotNull(), found).otherwise(F.slice(found, 1, 0))
+
+
+def _counted(grouping: Grouping) -> str:
+    return f"{grouping.aggregate.name}_counted"
+
+
+def _absent(board_groupings: Sequence[Grouping]) -> dict[str, Expr]:
+    """What entries have beyond those of joins, where it means nothing."""
+    types = {VALUES: values_type(board_groupings)} if board_groupings else {}
+    if any(grouping.ends for grouping in board_groupings):
+        types[UNTIL] = "timestamp"
+    return {name: F.lit(None).cast(type_) for name, type_ in types.items()}
+
+
+def _remembered(memory: Memory, side: SideName, source: Source, origin: int | None, extras: Mapping[str, Expr]) -> Expr:
     """The record's entry in a memory, if there is a use for it."""
     names = [column.name for column in source.columns]
     key = _joined([F.col(source.name)[name] for name in memory.on])
@@ -143,6 +197,7 @@ def _remembered(memory: Memory, side: SideName, source: Source, origin: int | No
         origin=F.lit(origin).cast("int"),
         cut=cut,
         body=F.when(~F.col(REMOVED), body) if source.by_key else body,
+        extras=extras,
     )
     if origin is not None or source.by_key or memory.keeps_null_keys(side):
         return F.array(entry)
@@ -150,7 +205,7 @@ def _remembered(memory: Memory, side: SideName, source: Source, origin: int | No
     return F.when(has_key, F.array(entry)).otherwise(F.slice(F.array(entry), 1, 0))
 
 
-def _alone(origin: int, body: Expr) -> Expr:
+def _alone(origin: int, body: Expr, extras: Mapping[str, Expr]) -> Expr:
     """The entry of a record that takes part in no join."""
     return _entry(
         memory=F.lit(_NO_MEMORY),
@@ -160,13 +215,24 @@ def _alone(origin: int, body: Expr) -> Expr:
         origin=F.lit(origin),
         cut=F.lit(0),
         body=body,
+        extras=extras,
     )
 
 
-def _entry(*, memory: Expr, key: Expr, place: Expr, side: Expr, origin: Expr, cut: Expr, body: Expr) -> Expr:
+def _entry(
+    *,
+    memory: Expr,
+    key: Expr,
+    place: Expr,
+    side: Expr,
+    origin: Expr,
+    cut: Expr,
+    body: Expr,
+    extras: Mapping[str, Expr],
+) -> Expr:
     record = F.struct("ts", "partition", "offset", body.alias("body"))
     parts = {"memory": memory, "key": key, "place": place, "side": side, "origin": origin, "cut": cut, "record": record}
-    return F.struct(*[part.alias(name) for name, part in parts.items()])
+    return F.struct(*[part.alias(name) for name, part in {**parts, **extras}.items()])
 
 
 def _place() -> Expr:
