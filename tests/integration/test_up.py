@@ -57,13 +57,8 @@ def test_up_grows_heals_ends_and_goes_on(up: Up) -> None:
 
 def _the_server_answers(up: Up) -> None:
     """The commands that ask the server, which find it and its key by themselves."""
-    up.until(lambda: "final_ui" in up.try_to_run("tables").stdout)
-    assert {line.split()[0] for line in up.run("tables").splitlines()} == {
-        *TABLES,
-        "alerts_ui",
-        "control_raw",
-        "orchestrator_status",
-    }
+    tables = {*TABLES, "alerts_ui", "exposure", "control_raw", "orchestrator_status"}
+    up.until(lambda: {line.split()[0] for line in up.try_to_run("tables").stdout.splitlines()} == tables)
     heading, *rows = up.run("export", "final_ui").splitlines()
     assert heading == ",".join(column.name for column in table_columns(default_board())["final_ui"])
     assert len(rows) > 10
