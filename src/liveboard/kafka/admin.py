@@ -34,11 +34,8 @@ _CHANGELOG_CONFIG = {
 }
 
 _NOT_CONNECTED = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._AUTHENTICATION, KafkaError._SSL)
-_NO_LEADER_YET = (
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.FENCED_LEADER_EPOCH,
-)
+_OTHER_LEADER = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
+_NO_LEADER_YET = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION, *_OTHER_LEADER)
 
 _DONE_ALREADY = (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
@@ -174,6 +171,9 @@ class Admin:
                 # A topic that was made a moment ago has no leader yet.
                 if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
                     raise self._failure(error, "read", place.topic) from error
+                if error.args[0].code() in _OTHER_LEADER:
+                    # A client goes on for minutes with what it knew of a leader.
+                    self._connect()
                 time.sleep(0.05)
 
     def _metadata(self) -> ClusterMetadata:

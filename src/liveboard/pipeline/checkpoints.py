@@ -26,15 +26,22 @@ class Checkpoints:
         """Whether the generation has a checkpoint to go on from."""
         return bool(self._files.exists(self._path(f"{self.where(generation)}/offsets")))
 
+    def has_batch(self, generation: str) -> bool:
+        """Whether a batch is on record there, so that a stream goes on instead of beginning anew."""
+        return any(name.isdigit() for name in self._names(f"{self.where(generation)}/offsets"))
+
     def generations(self) -> set[str]:
         """All that have left anything."""
-        root = self._path(self._root)
-        found = self._files.listStatus(root) if self._files.exists(root) else []
-        return {name for file in found if is_generation(name := str(file.getPath().getName()))}
+        return {name for name in self._names(self._root) if is_generation(name)}
 
     def remove(self, generation: str) -> None:
         """Deletes all that the generation has left, if there is anything."""
         self._files.delete(self._path(self.where(generation)), True)
+
+    def _names(self, directory: str) -> list[str]:
+        path = self._path(directory)
+        found = self._files.listStatus(path) if self._files.exists(path) else []
+        return [str(file.getPath().getName()) for file in found]
 
     def _path(self, address: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(address)

@@ -116,6 +116,9 @@ class Generation:
         """Starts the stream in Real-Time Mode, if it is not running."""
         if self._stream and self._stream.isActive:
             return
+        if not self._checkpoints.has_batch(self._name):
+            # Spark refuses to begin where one that broke in its first batch has left something, as on a full disk.
+            self.forget()
         prepared, self._following = self._following, None
         self._stream = (prepared.result() if prepared else self._prepare()).start()
 
