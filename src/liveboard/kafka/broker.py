@@ -69,9 +69,10 @@ num.recovery.threads.per.data.dir=2
 log.cleaner.dedupe.buffer.size=67108864
 metric.reporters=
 
-# After a crash the controller waits this long for the lost broker before it takes the new one (default: 9 s).
-broker.session.timeout.ms=2000
-broker.heartbeat.interval.ms=400
+# After a crash the controller waits this long for the lost broker before it takes the new one (default: 9 s). With 2 s,
+# a machine that was busy for a moment lost its only broker, and all topics changed their leader.
+broker.session.timeout.ms=6000
+broker.heartbeat.interval.ms=1000
 """
 
 _LOGGING = """\
