@@ -42,7 +42,7 @@ def test_a_table_ticks(board: Board, running: Running) -> None:
             {"name": "age", "type": "int64"},
             {"name": "ts", "type": "timestamp"},
         ]
-        assert {"name": "users_ui", "columns": columns, "rows": 10} in ready["tables"]
+        assert {"name": "users_ui", "columns": columns, "rows": 10, "kind": ""} in ready["tables"]
         assert {table["name"] for table in ready["tables"]} == {"users_ui", "control_raw", "orchestrator_status"}
         snapshot = client.subscribe(1, size=5)
         assert (snapshot["generation"], snapshot["total"], snapshot["offset"]) == (board.live, 10, 0)

@@ -54,7 +54,7 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"table": "control_raw", "generation": "g1"}, "unknown_table"),
     ({"table": "users-ui"}, "bad_name"),
     ({"table": "users_ui\n"}, "bad_name"),
-    ({"table": ""}, "bad_name"),
+    ({"table": ""}, "bad_frame"),
     ({"table": "users_ui", "size": 0}, "bad_window"),
     ({"table": "users_ui", "size": 10_001}, "bad_window"),
     ({"table": "users_ui", "offset": -1}, "bad_window"),

@@ -28,7 +28,7 @@ const FRAMES: Record<string, [must: Record<string, Check>, may: Record<string, C
   auth: [{ psk: isString }, { protocol: isNumber }],
   subscribe: [
     { id: isNumber, table: isString },
-    { offset: isNumber, size: isNumber, ...query, generation: either(isNull, isString) },
+    { sql: isString, offset: isNumber, size: isNumber, ...query, generation: either(isNull, isString) },
   ],
   window: [{ id: isNumber }, { offset: isNumber, size: isNumber, ...query }],
   unsubscribe: [{ id: isNumber }, {}],

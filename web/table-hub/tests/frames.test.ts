@@ -52,7 +52,8 @@ it('a hub says what the examples say', async () => {
   const server = new FakeServer();
   const hub = server.hub();
   await hub.connect();
-  const asked = examples.client.filter(({ op }) => op === 'subscribe');
+  // It has tables; statements are for other clients.
+  const asked = examples.client.filter((frame) => frame.op === 'subscribe' && !('sql' in frame));
   for (const { table, offset, size, order, sort, filter, search, generation } of asked as Asked[]) {
     const query = { ...(sort && { sort }), ...(filter && { filter }), ...(search && { search }) };
     hub.subscribe(table, () => undefined, { offset, size, order, ...query, generation }).unsubscribe();
