@@ -22,7 +22,7 @@ from liveboard.contract.board import LARGEST_VALUE_BYTES, Board
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import java, libraries
 from liveboard.install.libraries import jars
-from liveboard.pipeline import driver
+from liveboard.pipeline import driver, lambdas
 
 # Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
 _LOCAL_SLOTS = 512
@@ -109,6 +109,7 @@ def create(
 ) -> SparkSession:
     """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
     leave_out_numpy()
+    lambdas.name_by_nesting()
     os.environ["JAVA_HOME"] = str(java.HOME)
     # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
