@@ -22,6 +22,11 @@ _TARGETS = {
 # Of the curves, which are finer in the tail.
 _PERCENTS = [*range(100), *(99 + tenth / 10 for tenth in range(1, 11))]
 
+# How many parts of the long load are looked at, each for itself.
+_PARTS = 11
+# On either side of the slowest event.
+_STOP_S = 2
+
 Loads = dict[int, Outcome]
 """Rate to what became of it."""
 
@@ -58,22 +63,51 @@ def latency(stage: Stage) -> tuple[list[Figure], Extra]:
     return figures, {"percents": _PERCENTS, "curves": curves}
 
 
-def long(stage: Stage) -> list[Figure]:
-    """The tail of a load so long that what either system does every few minutes falls into it."""
+def long(stage: Stage) -> tuple[list[Figure], Extra]:
+    """The tail of a load so long that what either system does every few minutes falls into it, and its tail by time."""
     sizes, rate = stage.sizes, RATES[-1]
     ours, theirs = (
         measure(stage, system, sizes.latency_users, sizes.latency_users, (rate,), sizes.long_s)[rate].latencies_ms
         for system in (Liveboard, TunedDeephaven)
     )
-    return [
+    load = f"long, {rate:,}/s for {sizes.long_s} s"
+    figures = [
         Figure(
-            f"long, {rate:,}/s for {sizes.long_s} s, {label}, against {TunedDeephaven.name}",
+            f"{load}, {label}, against {TunedDeephaven.name}",
             "ms",
             percentile(ours, percent),
             percentile(theirs, percent),
         )
         for label, percent in {**PERCENTILES, "max": 100.0}.items()
     ]
+    calm, their_calm = (without_longest_stop(each, rate) for each in (ours, theirs))
+    figures += [
+        Figure(
+            f"{load}, without the longest stop of each, {label}, against {TunedDeephaven.name}",
+            "ms",
+            percentile(calm, PERCENTILES[label]),
+            percentile(their_calm, PERCENTILES[label]),
+            Target(1, of_ratio=True),
+        )
+        for label in ("p95", "p99")
+    ]
+    parts = {Liveboard.name: _by_part(ours), TunedDeephaven.name: _by_part(theirs)}
+    return figures, {"parts": _PARTS, "by_part": parts}
+
+
+def without_longest_stop(latencies_ms: Sequence[float], rate: int) -> list[float]:
+    """All but the events of the seconds around the slowest one, in which everything waited for what it waited for."""
+    worst = max(range(len(latencies_ms)), key=latencies_ms.__getitem__)
+    around = rate * _STOP_S
+    return [*latencies_ms[: max(0, worst - around)], *latencies_ms[worst + around :]]
+
+
+def _by_part(latencies_ms: Sequence[float]) -> dict[str, list[float]]:
+    """p50, p95 and p99 of each part of the load, in order: they show whether it grows slower."""
+    size = len(latencies_ms) // _PARTS
+    parts = [latencies_ms[number * size : (number + 1) * size] for number in range(_PARTS)]
+    labels = ("p50", "p95", "p99")
+    return {label: [float(f"{percentile(part, PERCENTILES[label]):.4g}") for part in parts] for label in labels}
 
 
 def measure(stage: Stage, kind: type[System], users: int, accounts: int, rates: Sequence[int], seconds: int) -> Loads:

@@ -13,6 +13,7 @@ from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
 from peer.events import Past, row_of, shown_at
+from peer.latency import without_longest_stop
 from report import Figure, Target, percentile
 from stage import QUICK, Sizes, Suite
 
@@ -32,6 +33,12 @@ def test_events_before_the_first_are_not_looked_for() -> None:
 def test_percentiles_are_values_that_were_measured() -> None:
     values = [float(value) for value in range(1, 1001)]
     assert [percentile(values, percent) for percent in (0, 50, 99, 99.9, 100)] == [1, 500, 990, 999, 1000]
+
+
+@pytest.mark.parametrize(("worst", "left"), [(50, 60), (3, 77), (99, 79)])
+def test_the_longest_stop_is_left_out_with_the_seconds_around_it(worst: int, left: int) -> None:
+    latencies = [float(number == worst) for number in range(100)]
+    assert without_longest_stop(latencies, rate=10) == [0.0] * left
 
 
 def test_rounds_become_medians_and_their_ratio_is_held_against_the_target() -> None:
