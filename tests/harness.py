@@ -33,13 +33,10 @@ PATIENCE_S = 240.0
 # A Spark that runs for a minute does not get back what Java's second compiler takes: without it, two tests of crashes
 # needed 79 s of the processor instead of 130 s (one run each, on a busy machine).
 QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-# Nor what it takes to generate and compile code for a few hundred records: another quarter less. Only for tests of what
-# becomes of processes under little load; those of rows have the code generated, as users have.
-QUICK_SPARK = {
-    **QUICK_JAVA,
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+# Nor what it takes to generate and compile code for a few hundred records: another quarter less. For tests of what
+# becomes of processes under little load. Those of rows have the code generated, as users have, in some examples.
+WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+QUICK_SPARK = {**QUICK_JAVA, **WITHOUT_CODE}
 # Generations of tests that name theirs are below.
 _numbers = count(1_000)
 
@@ -260,6 +257,19 @@ def _reason_begun(row: Row, expected: Row | None) -> Row:
     reason = str(row[3])
     begun = expected is not None and reason.startswith(f"{expected[3]}, found ")
     return (*row[:3], expected[3], *row[4:]) if expected and begun else row
+
+
+@contextmanager
+def code_generated(spark: SparkSession, is_wanted: bool) -> Iterator[None]:
+    """Spark with the code that it generates for a query, as users have it, or without: then few records take half."""
+    for name, value in WITHOUT_CODE.items():
+        if not is_wanted:
+            spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in WITHOUT_CODE:
+            spark.conf.unset(name)
 
 
 def made(spark: SparkSession, plan: Callable[[], Plan], checkpoint: Path) -> Generation:

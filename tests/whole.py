@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from harness import QUICK_JAVA
+from harness import QUICK_SPARK
 from process import spark_conf
 
 from liveboard.config import default_board
@@ -34,7 +34,7 @@ class Up:
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_KAFKA_PORT": "0",
             "LIVEBOARD_SERVER_PORT": "0",
-            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
         }
         self._directory = directory
         self._output = directory / "up.out"

@@ -12,7 +12,7 @@ from random import Random
 import boards
 import pytest
 from boards import FIRST_MS, events, with_suffix
-from harness import Bench, Event, followed
+from harness import Bench, Event, code_generated, followed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -33,23 +33,24 @@ def fresh(kafka: str, board: Board, partitions: int = 1) -> Bench:
 def check(kafka: str, spark: SparkSession, tmp: Path, board: Board, partitions: int, data: st.DataObject) -> None:
     """History before the build, then more while it follows; joins that remember much, or next to nothing."""
     depths: st.SearchStrategy[History] = st.sampled_from([1, 2, 5, 100, "all"])
-    one, other = data.draw(depths), data.draw(depths)
-    joins = {
-        name: replace(join, history=one if number % 2 else other)
-        for number, (name, join) in enumerate(board.joins.items())
-    }
+    board = data.draw(boards.some_of(board))
+    joins = {name: replace(join, history=data.draw(depths)) for name, join in board.joins.items()}
     bench = fresh(kafka, replace(board, joins=joins), partitions)
     happened = data.draw(events(bench.board, partitions, most=120))
     split = data.draw(st.integers(0, len(happened)))
     bench.produce(happened[:split])
-    with closing(bench), followed(spark, bench, tmp / bench.generation):
+    with (
+        code_generated(spark, data.draw(st.booleans())),
+        closing(bench),
+        followed(spark, bench, tmp / bench.generation),
+    ):
         bench.produce(happened[split:])
         bench.expect_oracle()
 
 
 @pytest.mark.timeout(1200)
 @given(data=st.data(), partitions=st.integers(1, 4))
-@settings(max_examples=8)
+@settings(max_examples=10)
 def test_b11_every_join_is_a_function_of_the_topics(
     kafka: str,
     spark: SparkSession,

@@ -16,8 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka.admin import AclOperation
-from harness import PATIENCE_S, until
+from harness import PATIENCE_S, QUICK_SPARK, until
 from ports import closed_port
+from process import spark_conf
 from secured import CLIENT_SECRET, PASSWORD, USER, SecuredBroker, variables
 from swapping import CONTROL_TOPIC, Swapping, wiring
 
@@ -44,11 +45,14 @@ def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Pa
         "LIVEBOARD_CONTROL_RETIRE_AFTER": "0 s",
         "LIVEBOARD_SERVER_PSK": VIEWER_KEY,
         "LIVEBOARD_SERVER_PORT": str(port),
-        "LIVEBOARD_SPARK_CONF": f"""
-            spark.ui.enabled = true
-            spark.ui.port = {ui}
-            spark.hadoop.fs.s3a.secret.key = "{SPARK_SECRET}"
-        """,
+        "LIVEBOARD_SPARK_CONF": spark_conf(
+            QUICK_SPARK
+            | {
+                "spark.ui.enabled": "true",
+                "spark.ui.port": str(ui),
+                "spark.hadoop.fs.s3a.secret.key": SPARK_SECRET,
+            }
+        ),
     }
     run = tmp_path / "run"
     run.mkdir()
