@@ -12,7 +12,7 @@ import boards
 import debezium
 import pytest
 from boards import FIRST_MS, events, with_suffix
-from harness import Bench, Event, followed
+from harness import Bench, Event, code_generated, followed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def fresh(kafka: str, board: Board, partitions: int = 1) -> Bench:
 
 @pytest.mark.timeout(1200)
 @given(data=st.data(), partitions=st.integers(1, 4), sides=st.sampled_from([["users"], ["accounts", "users"]]))
-@settings(max_examples=4)
+@settings(max_examples=5)
 def test_b38_every_join_follows_tables_by_key(
     kafka: str,
     spark: SparkSession,
@@ -42,15 +42,17 @@ def test_b38_every_join_follows_tables_by_key(
     sides: list[str],
 ) -> None:
     depths: st.SearchStrategy[History] = st.sampled_from([1, 2, 5, 100])
-    joins = {name: replace(join, history=data.draw(depths)) for name, join in boards.EVERY_JOIN.joins.items()}
-    board = boards.by_key(replace(boards.EVERY_JOIN, joins=joins), *sides)
+    board = data.draw(boards.some_of(boards.EVERY_JOIN))
+    joins = {name: replace(join, history=data.draw(depths)) for name, join in board.joins.items()}
+    board = boards.by_key(replace(board, joins=joins), *sides)
     # And one that is in no join.
     board = replace(board, sources={**board.sources, **boards.STOCK.sources})
     bench = fresh(kafka, board, partitions)
     happened = data.draw(events(bench.board, partitions, most=120))
     split = data.draw(st.integers(0, len(happened)))
     bench.produce(happened[:split])
-    with closing(bench), followed(spark, bench, tmp_path_factory.mktemp("by-key") / bench.generation):
+    place = tmp_path_factory.mktemp("by-key") / bench.generation
+    with code_generated(spark, data.draw(st.booleans())), closing(bench), followed(spark, bench, place):
         bench.produce(happened[split:])
         bench.expect_oracle()
 
@@ -84,7 +86,7 @@ def test_b33_b38_rows_of_forgotten_records_follow_the_row_of_their_key(
         return Event("users", value, FIRST_MS + at, key=b"u")
 
     bench.produce([account(1), account(2), user(15, "Ada")])
-    with closing(bench), followed(spark, bench, checkpoint):
+    with code_generated(spark, False), closing(bench), followed(spark, bench, checkpoint):
         for event in (account(3), user(5, "Grace"), user(25, None), user(12, "Edith"), user(31, None)):
             bench.produce([event])
             bench.expect_oracle()

@@ -207,7 +207,7 @@ def test_b33_what_a_memory_of_one_record_cannot_answer_is_repaired(
     ]
     before = 2 if built else 0
     bench.produce(event for events in rounds[:before] for event in events)
-    with closing(bench), followed(spark, bench, checkpoint):
+    with code_generated(spark, built), closing(bench), followed(spark, bench, checkpoint):
         for events in rounds[before:]:
             bench.produce(events)
             tables = bench.expected()

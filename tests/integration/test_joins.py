@@ -10,7 +10,7 @@ import boards
 import pytest
 from boards import FIRST_MS
 from forms import answer, arrived, check, check_both_forms_of, entries_of, plan_of, tables
-from harness import Event
+from harness import Event, code_generated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -65,7 +65,8 @@ def test_b38_a_table_by_key_may_be_in_no_join_and_have_a_key_of_several_columns(
 def check_both_forms(spark: SparkSession, plan: Plan, data: st.DataObject) -> None:
     """Compares what random records lead to with the oracle."""
     records = arrived(plan.board, data.draw(boards.events(plan.board, data.draw(st.integers(1, 4)), most=60)))
-    check_both_forms_of(spark, plan, records)
+    with code_generated(spark, data.draw(st.booleans())):
+        check_both_forms_of(spark, plan, records)
 
 
 def user(at: int, key: str | None = "u") -> Event:
