@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from typing import cast
 
 import msgspec
+import psutil
 
 from liveboard.contract.frames import Code, FrameError
 from liveboard.sql import messages
+from liveboard.sql.lateness import is_late
 from liveboard.sql.messages import Answer, Asked, Limits, Prepare, Prepared, Refused, Run, Told
 
-# So long a statement that was interrupted may go on, and so long may the process take to start and take rows in.
+# Of the processor: so long a statement that was interrupted may go on, and the process start and take rows in.
 _GRACE_S = 2.0
 _TAKING_IN_S = 120.0
 
@@ -88,12 +90,21 @@ class SqlProcess:
 
     def _told(self, process: subprocess.Popen[bytes], within_s: float) -> Told:
         assert process.stdout is not None
-        timer = threading.Timer(within_s, process.kill)
-        timer.start()
+        done = threading.Event()
+
+        def end_it_when_late() -> None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                working = psutil.Process(process.pid)
+                if is_late(done, within_s, lambda: sum(working.cpu_times()[:2])):
+                    process.kill()
+
+        watching = threading.Thread(target=end_it_when_late, daemon=True)
+        watching.start()
         try:
             body = messages.read(process.stdout)
         finally:
-            timer.cancel()
+            done.set()
+            watching.join()
         if body is None:
             raise EOFError
         return messages.told_decoder.decode(body)
