@@ -85,6 +85,11 @@ class Answers:
         self._live: set[Asking] = set()
         self._idle: asyncio.TimerHandle | None = None
 
+    @property
+    def is_working(self) -> bool:
+        """Whether the process is being asked."""
+        return self._turn.locked()
+
     def asking(
         self,
         sql: str,

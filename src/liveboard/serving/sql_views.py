@@ -65,6 +65,11 @@ class SqlViews:
         self._of_board = Audience(shown=self._show, refused=self._complain, is_there=self._is_watched)
         self._of_askers = Audience(shown=self._tell, refused=self._refuse)
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a view is being evaluated."""
+        return self._of_views.is_working
+
     def start(self) -> None:
         """Begins with the views of the configuration."""
         for place, view in enumerate(self._configured):
