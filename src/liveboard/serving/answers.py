@@ -74,6 +74,7 @@ class Answers:
         self._process = SqlProcess(Limits(limits.sql_seconds, limits.sql_memory_mb, limits.sql_rows))
         self._thread = ThreadPoolExecutor(1, f"sql {kind}")
         self._most = limits.sql_waiting
+        self._most_s = limits.sql_seconds
         self._kept_s = kept_s
         self._held: dict[Table, _Held] = {}
         self._forget: list[Forget] = []
@@ -165,8 +166,10 @@ class Answers:
                 seconds = answer.seconds
                 return answer
             finally:
+                if seconds is None:
+                    seconds = min(time.monotonic() - began, self._most_s)
                 if asking in self._live:
-                    self._pace.took(asking, time.monotonic() - began if seconds is None else seconds, is_first=is_first)
+                    self._pace.took(asking, seconds, is_first=is_first)
 
     async def _in_turn(self, asking: Asking) -> Answer:
         async with self._turn:
