@@ -18,7 +18,7 @@ from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import Column
 from liveboard.serving.metrics import Counters
 from liveboard.serving.pacing import Pace
-from liveboard.serving.sql_process import SqlProcess
+from liveboard.serving.sql_process import ProcessDied, SqlProcess
 from liveboard.serving.table import Applied, Table
 from liveboard.sql.messages import Answer, Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run
 
@@ -173,7 +173,11 @@ class Answers:
 
     async def _in_turn(self, asking: Asking) -> Answer:
         async with self._turn:
-            return await self._answered(asking)
+            try:
+                return await self._answered(asking)
+            except ProcessDied:
+                # Once more: of its rows nothing is lost.
+                return await self._answered(asking)
 
     async def _answered(self, asking: Asking) -> Answer:
         await self._run(self._process.start)
