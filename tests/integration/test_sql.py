@@ -265,3 +265,40 @@ def test_the_command_prints_an_answer(board: Board, running: Running, capsys: py
     assert json.loads(capsys.readouterr().out) == {"kind": "gold", "n": 34}
     assert cli.main(["query", "SELECT nothing FROM by_kind", *arguments]) == 1
     assert 'column "nothing" not found' in capsys.readouterr().err
+
+
+def test_b40_an_admin_defines_a_view_on_every_replica(
+    board: Board, running: Running, kafka: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = "SELECT count(*) AS n, max(points) AS most FROM people_ui"
+    arguments = ["--url", f"http://127.0.0.1:{running.port}", "--key", KEY]
+    assert cli.main(["view", "crowd", people, *arguments]) == 0
+    wait(lambda: shown(running, "crowd") == [[5, "4.50"]])
+    # Who sees what it reads sees the view, and may not change it.
+    assert ask(running, "SELECT n FROM crowd", VIEWER)[1]["rows"] == [[5]]
+    with liveboard.connect(f"http://127.0.0.1:{running.port}", VIEWER) as viewer:
+        with pytest.raises(LiveboardError, match="expected a key with the role admin"):
+            viewer.define_view("mine", people)
+        with pytest.raises(LiveboardError, match="expected a key with the role admin"):
+            viewer.remove_view("crowd")
+    with serving(kafka, views=VIEWS) as other, liveboard.connect(f"http://127.0.0.1:{other.port}", KEY) as client:
+        wait(lambda: shown(other, "crowd") == [[5, "4.50"]])
+        with pytest.raises(LiveboardError, match="expected a name that no other table has"):
+            client.define_view("by_kind", people)
+        with pytest.raises(LiveboardError, match="column"):
+            client.define_view("crowd", "SELECT nothing FROM people_ui")
+        # Redefined on one server it is another one on both, for keys that show what it reads now.
+        client.define_view("crowd", "SELECT userId, balance FROM accounts_ui WHERE balance > 120", ["userId"])
+        wait(lambda: (shown(running, "crowd") or [[]])[0] == ["u6", 121.25])
+        assert ask(running, "SELECT * FROM crowd", VIEWER)[0] == 404
+        kept = [each for each in get(running, "/api/views")[1]["views"] if each["kind"] == "sql"]
+        assert [(each["name"], each["shared"], each["state"]["key"]) for each in kept] == [("crowd", True, ["userId"])]
+        with running.client() as watching:
+            watching.subscribe(1, "crowd")
+            board.write(str(board.live), account(500, balance=1_000.0), "accounts_ui")
+            watching.until(lambda: len(watching.rows[1]) == 4)
+            assert cli.main(["view", "crowd", "--remove", *arguments]) == 0
+            assert watching.receive_ev("error")["code"] == "unknown_table"
+        wait(lambda: shown(other, "crowd") is None)
+    assert cli.main(["view", "crowd", *arguments]) == 1
+    assert "expected either a SELECT statement or --remove" in capsys.readouterr().err

@@ -76,11 +76,13 @@ def test_an_owner_keeps_a_limited_number() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kind": "vieew"}, 'kind: expected view, board, default, found "vieew"'),
+        ({"kind": "vieew"}, 'kind: expected view, board, default, sql, found "vieew"'),
         ({"kind": "view", "name": "a"}, 'expected a table that the key shows, found ""'),
         ({"kind": "view", "name": "a", "table": "final_ui"}, 'expected a table that the key shows, found "final_ui"'),
         ({"kind": "view", "name": "a", "table": "x y"}, 'expected a table that the key shows, found "x y"'),
         ({"kind": "board", "name": "a", "table": "users_ui"}, 'expected no table for a board, found "users_ui"'),
+        ({"kind": "sql", "name": "no table's name"}, "expected a table name of up to 80"),
+        ({"kind": "sql", "table": "users_ui", "name": "a"}, "expected no table for a sql"),
         ({"kind": "default", "name": "a"}, 'expected no name for a default, found "a"'),
         ({"kind": "board", "name": " a"}, "expected a name of 1 to 80 characters without blanks"),
         ({"kind": "board", "name": ""}, "expected a name of 1 to 80 characters without blanks"),

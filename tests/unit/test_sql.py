@@ -298,6 +298,35 @@ def test_values_are_those_of_the_wire(worker: Worker) -> None:
     assert _rows(answer) == [("0", [*values, True, None, "1 day", None, 1, '{"x":1}'])]
 
 
+def test_values_of_every_type_come_back_as_they_were(worker: Worker) -> None:
+    values = {
+        "string": "ä\u0000\"", "boolean": True, "int": -7, "bigint": "9007199254740993", "double": 0.1,
+        "decimal(38,2)": "123456789012345678901234567890123456.78", "date": "2026-01-31",
+        "timestamp": "1969-12-31T23:59:59.000001Z", "binary": "AP8=", "json": '{"b":[1,null],"a":"x"}',
+    }  # fmt: skip
+    pairs = [(f"c{place}", type_) for place, type_ in enumerate(values)]
+    rows = [list(values.values()), [None] * len(values)]
+    worker.take(Load(7, pairs, [name for name, _ in pairs]))
+    worker.take(Put(7, [(place, orjson.dumps(row)) for place, row in enumerate(rows)]))
+    answer = worker.answer(Run("SELECT * FROM everything", {"everything": 7}, None))
+    assert [row for _, row in _rows(answer)] == rows  # type: ignore[arg-type]
+    assert isinstance(answer, Answer)
+    # In SQL a json is a text.
+    assert answer.columns == [(name, "string" if type_ == "json" else type_) for name, type_ in pairs]
+    none = worker.answer(Run("SELECT * FROM everything WHERE c2 > 0", {"everything": 7}, None))
+    assert isinstance(none, Answer)
+    assert (none.columns, none.total, none.rows) == (answer.columns, 0, [])
+
+
+def test_b40_a_live_answer_with_other_columns_is_whole(worker: Worker) -> None:
+    answers = []
+    for known, type_ in ((False, "int"), (True, "int"), (True, "bigint")):
+        worker.take(Load(8, [("n", type_)], ["n"]))
+        worker.take(Put(8, [(0, b"[1]")]))
+        answers.append(worker.answer(Run("SELECT n FROM numbers", {"numbers": 8}, None, 9, known)))
+    assert [len(_rows(answer)) for answer in answers] == [1, 0, 1]  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("word", ["now()", "current_timestamp", "current_date", "random()", "uuid()", "today()"])
 def test_b40_what_lasts_depends_on_the_tables_alone(worker: Worker, word: str) -> None:
     assert isinstance(_ask(worker, f"SELECT {word}"), Answer)

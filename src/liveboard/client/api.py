@@ -7,7 +7,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any, BinaryIO
 from urllib.parse import urlencode
 
@@ -89,6 +89,17 @@ class Api:
                 raise Unreachable(f"{self._address.url}: expected columns and rows, found: {error}") from None
         return found.columns, found.rows
 
+    def define_view(self, name: str, sql: str, key: Sequence[str] = ()) -> None:
+        """Makes a table of others with a SELECT, or another one of that name."""
+        body = json.dumps({"state": {"sql": sql, "key": list(key)}}).encode()
+        with self._request(f"/api/views?{urlencode({'kind': 'sql', 'name': name})}", body, "PUT") as answer:
+            self._read(answer, None)
+
+    def remove_view(self, name: str) -> None:
+        """Takes such a table away; harmless when there is none."""
+        with self._request(f"/api/views?{urlencode({'kind': 'sql', 'name': name})}", method="DELETE") as answer:
+            self._read(answer, None)
+
     def control(self, message: Mapping[str, Any]) -> str:
         """Sends a control message; returns its place in the control topic, its key in the table control_raw."""
         with self._request("/api/control", json.dumps(message).encode()) as answer:
@@ -102,10 +113,10 @@ class Api:
         """Asks for other topics, by source, and another kind of the board's first join."""
         self.control(control_message(topics, {} if join is None else {FIRST_JOIN: join}))
 
-    def _request(self, path: str, body: bytes | None = None) -> IO[bytes]:
+    def _request(self, path: str, body: bytes | None = None, method: str | None = None) -> IO[bytes]:
         headers = {"Authorization": f"Bearer {self._address.psk.reveal()}", "Content-Type": "application/json"}
         try:
-            request = urllib.request.Request(f"{self._address.url}{path}", body, headers)
+            request = urllib.request.Request(f"{self._address.url}{path}", body, headers, method=method)
             answer: IO[bytes] = self._opener.open(request, timeout=_TIMEOUT_S)
             return answer
         except urllib.error.HTTPError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -87,6 +87,17 @@ class AsyncClient(TableReader["AsyncTable", Subscription, "AsyncUpdates"]):
     async def query(self, sql: str) -> QueryResult:
         """The answer to a SELECT over the tables that the key shows."""
         return QueryResult(*await asyncio.to_thread(self._api.query, sql))
+
+    async def define_view(self, name: str, sql: str, key: Sequence[str] = ()) -> None:
+        """Makes a table of others with a SELECT, on all servers of the board, or another one of that name; for admins.
+
+        `key` names the columns that tell its rows apart, where the statement has no GROUP BY.
+        """
+        await asyncio.to_thread(self._api.define_view, name, sql, key)
+
+    async def remove_view(self, name: str) -> None:
+        """Takes such a table away; harmless when there is none."""
+        await asyncio.to_thread(self._api.remove_view, name)
 
     async def swap(self, topics: Mapping[str, str], join: str | None = None) -> None:
         """Asks for other topics, by source, and another kind of the board's first join; all else stays as it is.

@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -137,6 +137,17 @@ class Client(TableReader[Table, "SyncSubscription", "Updates"]):
     def query(self, sql: str) -> QueryResult:
         """The answer to a SELECT over the tables that the key shows."""
         return QueryResult(*self._api.query(sql))
+
+    def define_view(self, name: str, sql: str, key: Sequence[str] = ()) -> None:
+        """Makes a table of others with a SELECT, on all servers of the board, or another one of that name; for admins.
+
+        `key` names the columns that tell its rows apart, where the statement has no GROUP BY.
+        """
+        self._api.define_view(name, sql, key)
+
+    def remove_view(self, name: str) -> None:
+        """Takes such a table away; harmless when there is none."""
+        self._api.remove_view(name)
 
     def live(
         self,

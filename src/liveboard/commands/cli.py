@@ -228,6 +228,22 @@ def query(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def view(arguments: argparse.Namespace) -> int:
+    """Define a view on the servers of a running board, a table made of others with SQL, or remove one."""
+    from liveboard.client.api import Api
+    from liveboard.commands import remote
+
+    if arguments.remove == (arguments.sql is not None):
+        raise LiveboardError("expected either a SELECT statement or --remove, found both or neither")
+    where = remote.server_address(config.load(arguments.config), arguments.url, arguments.key, arguments.ca_file)
+    if arguments.remove:
+        Api(where).remove_view(arguments.name)
+    else:
+        Api(where).define_view(arguments.name, arguments.sql, arguments.column)
+    print(f"view {arguments.name} {'removed' if arguments.remove else 'defined'}")
+    return 0
+
+
 def export(arguments: argparse.Namespace) -> int:
     """Write a whole table of a running server to a file, as of one moment."""
     from liveboard.commands import remote
@@ -307,6 +323,12 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("--watch", action="store_true", help="show the answer again whenever it has changed")
     asked.add_argument("--json", action="store_true", help="one JSON object per row")
     options.server_options(asked)
+    viewed = command(view)
+    viewed.add_argument("name", metavar="NAME", help="of the table that it becomes")
+    viewed.add_argument("sql", metavar="SQL", nargs="?", help="one SELECT over the tables of the board")
+    viewed.add_argument("--column", action="append", default=[], metavar="C", help="one that tells its rows apart")
+    viewed.add_argument("--remove", action="store_true", help="take it away")
+    options.server_options(viewed)
     exported = command(export)
     exported.add_argument("table", metavar="TABLE", help="such as final_ui")
     exported.add_argument("--format", choices=EXPORT_FORMATS, help="default: what FILE ends with, otherwise csv")

@@ -176,7 +176,7 @@ class TableInfo(msgspec.Struct, frozen=True):
     columns: tuple[WireColumn, ...]
     rows: int
     kind: str = ""
-    """What it is: source, join, rejects, control, status; empty where nothing tells."""
+    """What it is: source, join, rejects, control, status, view; empty where nothing tells."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag_field="ev", tag="ready"):

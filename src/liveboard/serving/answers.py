@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,13 +17,17 @@ from liveboard.config import LimitSettings
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import Column
 from liveboard.serving.metrics import Counters
-from liveboard.serving.sql_process import SqlProcess
+from liveboard.serving.pacing import Pace
+from liveboard.serving.sql_process import ProcessDied, SqlProcess
 from liveboard.serving.table import Applied, Table
 from liveboard.sql.messages import Answer, Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run
 
 KEPT_S = 30.0
-REST_PER_WORK = 9.0
 _SENT_AT_ONCE = 2_000
+# Rows that are looked up one by one in the event loop; where more have changed, a copy of all is looked at elsewhere.
+_LOOKED_UP = 5_000
+# Where more than this part of a table has changed, it is sent anew.
+_CHANGED_PART = 0.5
 
 _T = TypeVar("_T")
 
@@ -38,11 +43,18 @@ class Asking:
     tables: Tables
     key: tuple[str, ...] = ()
     is_live: bool = False
+    is_lasting: bool = False
+    """Whether it must depend on the tables alone, as live ones do."""
     id: int = 0
     process: int = 0
     """The one that gave the last answer."""
     prepared: tuple[dict[str, tuple[Column, ...]], Prepared] | None = None
     uses: frozenset[Table] = frozenset()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of its tables; none before it is first asked."""
+        return tuple(self.prepared[1].needed) if self.prepared else ()
 
 
 @dataclass(eq=False)
@@ -62,20 +74,34 @@ class Answers:
         self._process = SqlProcess(Limits(limits.sql_seconds, limits.sql_memory_mb, limits.sql_rows))
         self._thread = ThreadPoolExecutor(1, f"sql {kind}")
         self._most = limits.sql_waiting
+        self._most_s = limits.sql_seconds
         self._kept_s = kept_s
         self._held: dict[Table, _Held] = {}
         self._forget: list[Forget] = []
         self._process_number = 0
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
-        self._pace = asyncio.Lock()
+        self._pace = Pace(time.monotonic)
         self._waiting = 0
         self._live: set[Asking] = set()
         self._idle: asyncio.TimerHandle | None = None
 
-    def asking(self, sql: str, tables: Tables, key: tuple[str, ...] = (), *, is_live: bool = False) -> Asking:
+    @property
+    def is_working(self) -> bool:
+        """Whether the process is being asked."""
+        return self._turn.locked()
+
+    def asking(
+        self,
+        sql: str,
+        tables: Tables,
+        key: tuple[str, ...] = (),
+        *,
+        is_live: bool = False,
+        is_lasting: bool = False,
+    ) -> Asking:
         """A statement to ask, once or again and again."""
-        asking = Asking(sql, tables, key, is_live, next(self._numbers))
+        asking = Asking(sql, tables, key, is_live, is_live or is_lasting, next(self._numbers))
         if is_live:
             self._live.add(asking)
         return asking
@@ -83,15 +109,21 @@ class Answers:
     def end(self, asking: Asking) -> None:
         """A live statement is not asked any more."""
         self._live.discard(asking)
+        self._pace.forget(asking)
         self._forget.append(Forget(live=asking.id))
 
-    async def answer(self, asking: Asking) -> tuple[tuple[Column, ...], Answer]:
-        """The columns and the rows, of a live statement those that have changed; a FrameError if there is none."""
+    async def answer(
+        self, asking: Asking, begin: Callable[[], None] = lambda: None
+    ) -> tuple[tuple[Column, ...], Answer]:
+        """The columns and the rows, of a live statement those that have changed; a FrameError if there is none.
+
+        `begin` is called when it is its turn: the answer has all that was so by then.
+        """
         if not asking.is_live and self._waiting >= self._most:
             raise FrameError(Code.OVERLOADED, f"expected up to {self._most} statements at a time, found one more")
         self._waiting += not asking.is_live
         try:
-            answer = await (self._in_pace(asking) if asking.is_live else self._in_turn(asking))
+            answer = await (self._in_pace(asking, begin) if asking.is_live else self._in_turn(asking))
         except FrameError as error:
             self._counters.answered(self._kind, error.code)
             raise
@@ -106,6 +138,15 @@ class Answers:
         held = self._held.get(table)
         if held is not None:
             held.changed.update(dict.fromkeys(applied.before))
+            # Nobody may ask for long, and what has changed must not become more than the table.
+            if len(held.changed) > max(_LOOKED_UP, len(table) * _CHANGED_PART):
+                self.dropped(table)
+
+    def dropped(self, table: Table) -> None:
+        """A table is gone, and is not kept for those who might ask."""
+        held = self._held.pop(table, None)
+        if held is not None:
+            self._forget.append(Forget(held.id))
 
     async def stop(self) -> None:
         """Ends the process."""
@@ -114,21 +155,29 @@ class Answers:
         await asyncio.to_thread(self._process.stop)
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
-    async def _in_pace(self, asking: Asking) -> Answer:
-        """The answer to a live statement; after it all of them rest for nine times as long."""
-        await self._pace.acquire()
-        rest_s = 0.0
-        is_first = asking.process == 0
-        try:
-            answer = await self._in_turn(asking)
-            rest_s = 0.0 if is_first else answer.seconds * REST_PER_WORK
-            return answer
-        finally:
-            asyncio.get_running_loop().call_later(rest_s, self._pace.release)
+    async def _in_pace(self, asking: Asking, begin: Callable[[], None]) -> Answer:
+        """The answer to a live statement, when it is its turn; one that fails has used its time too."""
+        async with self._pace.turn(asking):
+            begin()
+            is_first, began = asking.process == 0, time.monotonic()
+            seconds = None
+            try:
+                answer = await self._in_turn(asking)
+                seconds = answer.seconds
+                return answer
+            finally:
+                if seconds is None:
+                    seconds = min(time.monotonic() - began, self._most_s)
+                if asking in self._live:
+                    self._pace.took(asking, seconds, is_first=is_first)
 
     async def _in_turn(self, asking: Asking) -> Answer:
         async with self._turn:
-            return await self._answered(asking)
+            try:
+                return await self._answered(asking)
+            except ProcessDied:
+                # Once more: of its rows nothing is lost.
+                return await self._answered(asking)
 
     async def _answered(self, asking: Asking) -> Answer:
         await self._run(self._process.start)
@@ -164,17 +213,18 @@ class Answers:
                 return prepared, {name: tables[name] for name in prepared.needed}
             asking.uses = frozenset()
             pairs = {name: _pairs(columns) for name, columns in schemas.items()}
-            told = await self._ask((), Prepare(asking.sql, pairs, asking.is_live, list(asking.key)))
+            told = await self._ask((), Prepare(asking.sql, pairs, asking.is_lasting, list(asking.key)))
             asking.prepared = schemas, cast(Prepared, told)
 
     def _brought(self, table: Table, needed: frozenset[str]) -> Iterator[Asked]:
         """What makes the process have the table as it is now."""
         held = self._held.get(table)
         if held is not None and needed <= held.needed:
-            changes = [(position, row[1] if (row := table.row(position)) else None) for position in held.changed]
-            held.changed.clear()
+            changed, held.changed = held.changed, {}
             held.asked_at = asyncio.get_running_loop().time()
-            return _put(held.id, changes)
+            if len(changed) > _LOOKED_UP:
+                return _put(held.id, _picked(changed, *table.rows()))
+            return _put(held.id, [(at, row[1] if (row := table.row(at)) else None) for at in changed])
         if held is not None:
             needed |= held.needed
         held = self._held[table] = _Held(held.id if held else next(self._numbers), needed)
@@ -227,9 +277,15 @@ def _load(
         yield Put(id, [(position, row) for position, row in some if row is not None])
 
 
-def _put(id: int, changes: Sequence[tuple[int, bytes | None]]) -> Iterator[Asked]:
-    for at in range(0, len(changes), _SENT_AT_ONCE):
-        yield Put(id, list(changes[at : at + _SENT_AT_ONCE]))
+def _put(id: int, changes: Iterable[tuple[int, bytes | None]]) -> Iterator[Asked]:
+    rest = iter(changes)
+    while some := list(itertools.islice(rest, _SENT_AT_ONCE)):
+        yield Put(id, some)
+
+
+def _picked(positions: Iterable[int], first: int, rows: Sequence[bytes | None]) -> Iterator[tuple[int, bytes | None]]:
+    for position in positions:
+        yield position, rows[position - first] if 0 <= position - first < len(rows) else None
 
 
 def _pairs(columns: Sequence[Column]) -> list[tuple[str, str]]:

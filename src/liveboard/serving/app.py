@@ -10,7 +10,7 @@
 | POST /api/query       | yes | the answer to one SELECT over the tables that the key shows: {"sql": "…"}           |
 | GET /api/pulse        | yes | the server's time, how many events came, and what was rejected                      |
 | GET /api/views        | yes | the views and boards that the key sees: its own and the shared ones                 |
-| PUT, DELETE /api/views | yes | keeps or removes one: kind, table, name, shared; for admins what is shared         |
+| PUT, DELETE /api/views | yes | keeps or removes one: kind, table, name, shared; shared ones and kind=sql: admins  |
 | POST /api/control     | yes | passes a control message on; 202 with its partition and offset                      |
 | GET /api/topics       | yes | the topics that a source may read, the kinds of joins; for admins, like the above   |
 | GET /api/preview      | yes | what a topic would bring to a source: source, topic; for admins                     |
@@ -62,6 +62,7 @@ from liveboard.serving.query import compile_query
 from liveboard.serving.reception import Reception
 from liveboard.serving.saved import place_of
 from liveboard.serving.sql_views import SqlViews
+from liveboard.serving.table import Table
 from liveboard.serving.topic_writer import TopicWriter
 from liveboard.serving.topics import Topics
 from liveboard.serving.views import Views
@@ -116,7 +117,7 @@ class Routes:
         self._lineage = lineage
         self._previews = previews
         self._sql = sql
-        self._pulses = Pulses(catalogue)
+        self._pulses = Pulses(catalogue, sql.lags)
 
     def app(self, middleware: Sequence[Middleware], lifespan: Lifespan[Starlette]) -> Starlette:
         """The whole of it."""
@@ -159,7 +160,7 @@ class Routes:
     async def window(self, request: Request, grant: Grant) -> Response:
         """A window of a table, as a snapshot has it."""
         asked = _asked(request)
-        table = self._catalogue.find(grant, asked.table, asked.generation)
+        table = await self._found(grant, asked.table, asked.generation)
         check_window(asked.offset, asked.size, self._limits)
         order = asked.order if table.has_newest else "arrival"
         query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits, order)
@@ -178,17 +179,22 @@ class Routes:
         if named := [name for name in ("offset", "size", "order") if name in request.query_params]:
             message = "expected no offset, size or order, since an export has all rows in order of arrival, found one"
             raise FrameError(Code.BAD_WINDOW, f"{message}: {named[0]}")
-        table = self._catalogue.find(grant, asked.table, asked.generation)
+        table = await self._found(grant, asked.table, asked.generation)
         query = compile_query(table.columns, asked.sort, asked.filter, asked.search, self._limits)
         return await self._exports.response(table, query, request.query_params.get("format", "csv"))
 
     async def chart(self, request: Request, grant: Grant) -> Response:
         """A column of a table, or of all rows of a view, as a picture shows it."""
         asked = _asked(request, "column")
-        table = self._catalogue.find(grant, asked.table, asked.generation)
+        table = await self._found(grant, asked.table, asked.generation)
         query = compile_query(table.columns, None, asked.filter, asked.search, self._limits)
         ask = chart_ask(table.columns, query, request.query_params.get("column", ""))
         return _json(await self._views.chart(table, ask))
+
+    async def _found(self, grant: Grant, name: str, generation: str | None) -> Table:
+        """A table to be read, as it is now."""
+        await self._sql.bring_up_to_date(self._catalogue.find(grant, name, generation))
+        return self._catalogue.find(grant, name, generation)
 
     async def saved(self, request: Request, grant: Grant) -> Response:
         """The views and boards that people keep."""
@@ -212,6 +218,7 @@ class Routes:
         if "key" not in asked:
             raise FrameError(Code.BAD_FRAME, "expected the parameter key, the key of a row, found none")
         name = request.path_params["name"]
+        await self._found(grant, name, asked.get("generation"))
         return _json(await self._lineage.explain(grant, name, asked["key"], asked.get("generation")))
 
     async def query(self, request: Request, grant: Grant) -> Response:

@@ -12,8 +12,9 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from liveboard.config import Secret, ServerSettings
 from liveboard.contract.errors import LiveboardError
@@ -31,26 +32,29 @@ class Grant:
     name: str
     role: Role
     tables: frozenset[str] | None = None
+    defined: Mapping[str, Collection[str]] = field(default_factory=dict, compare=False, repr=False)
+    """The views that admins have defined by now, and the tables that each reads: who sees these sees the view."""
 
     def shows(self, table: str) -> bool:
         """Whether the key shows the table."""
-        return self.tables is None or table in self.tables
+        return self.tables is None or self.tables.issuperset(self.defined.get(table, (table,)))
 
 
 class Keys:
     """The keys of a server; belongs to its event loop."""
 
-    def __init__(self, server: ServerSettings) -> None:
+    def __init__(self, server: ServerSettings, defined: Mapping[str, Collection[str]] | None = None) -> None:
         check_keys(server)
         self._salt = secrets.token_bytes(32)
         self._known: dict[bytes, Grant] = {}
         self._hashed: dict[Secret, Grant] = {}
         self._checks = 0
         self._thread = ThreadPoolExecutor(1, "keys")
+        views = {} if defined is None else defined
         if server.psk:
             self._known[self._digest(server.psk.reveal())] = Grant("psk", Role.ADMIN)
         for key in server.keys.values():
-            grant = Grant(key.name, Role(key.role), frozenset(key.tables) or None)
+            grant = Grant(key.name, Role(key.role), frozenset(key.tables) or None, views)
             if key.key:
                 self._known[self._digest(key.key.reveal())] = grant
             else:

@@ -67,7 +67,9 @@ class Catalogue:
         """The tables that names mean, as viewers with a key are told of them."""
         origins = Origins(self.status.generations.get(self.live or "") if self.status else None)
         return tuple(
-            TableInfo(table.name, table.wire, len(table), origins.kind(table.name))
+            TableInfo(
+                table.name, table.wire, len(table), origins.kind(table.name) or ("" if table.has_newest else "view")
+            )
             for table in self.named()
             if grant.shows(table.name)
         )
@@ -91,9 +93,17 @@ class Catalogue:
         """A table has been read for the first time."""
         self._tables[table.generation, table.name] = table
         _log.info("table loaded", extra={"table": table.name, "generation": table.generation, "rows": len(table)})
-        if table.generation is None:
+        if table.generation is None or (None, table.name) in self._tables:
             self.watcher.rebound()
         self._bind()
+
+    def remove(self, name: str) -> None:
+        """Takes away a table that belongs to no generation, if there is one of the name."""
+        table = self._tables.pop((None, name), None)
+        if table is not None:
+            _log.info("table dropped", extra={"table": name, "generation": None})
+            self.watcher.rebound()
+            self.watcher.dropped(table)
 
     def changed(self, generation: str | None, name: str, changes: Iterable[Change]) -> None:
         """Rows of a loaded table have changed."""

@@ -107,6 +107,8 @@ class Hub(Watcher):
                     message = f'expected a generation that is kept, found that "{asked.generation}" has been closed'
                     self.end(viewer, asked.id, FrameError(Code.UNKNOWN_TABLE, message))
         self._views.drop(table)
+        if self._sql:
+            self._sql.dropped(table)
 
     def _subscribe(self, viewer: Viewer, asked: frames.Subscribe) -> None:
         if asked.id in viewer.subscriptions:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from liveboard.serving.catalogue import Catalogue
     from liveboard.serving.feed import Feed
     from liveboard.serving.hub import Hub
+    from liveboard.serving.sql_views import SqlViews
     from liveboard.serving.views import Views
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -94,17 +95,26 @@ class Counters:
 class Gauges(Collector):
     """What is looked at when Prometheus asks."""
 
-    def __init__(self, catalogue: Catalogue, hub: Hub, views: Views, feed: Feed) -> None:
+    def __init__(self, catalogue: Catalogue, hub: Hub, views: Views, feed: Feed, sql: SqlViews) -> None:
         self._catalogue = catalogue
         self._hub = hub
         self._views = views
         self._feed = feed
+        self._sql = sql
 
     def collect(self) -> Iterator[Metric]:
         """The state as of now."""
         yield from self._tables()
         yield from self._board()
         yield from self._alerts()
+        behind = GaugeMetricFamily(
+            "liveboard_view_lag_seconds",
+            "How old the first change is that a watched view does not have",
+            labels=("view",),
+        )
+        for name, lag in self._sql.lags().items():
+            behind.add_metric((name,), lag)
+        yield behind
         yield GaugeMetricFamily("liveboard_viewers", "Connections with the key", len(self._hub.viewers))
         yield GaugeMetricFamily("liveboard_subscriptions", "Of all viewers", self._hub.subscriptions)
         yield GaugeMetricFamily("liveboard_windows", "Different windows that are open", self._views.windows)

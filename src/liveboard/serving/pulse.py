@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 import msgspec
 import orjson
@@ -16,6 +17,7 @@ from liveboard.serving.table import Table
 
 # So many take a few milliseconds; the rest is counted when somebody asks again.
 _COUNTED_AT_ONCE = 50_000
+_WORTH_SAYING_S = 2.0
 
 
 class SourcePulse(msgspec.Struct, frozen=True):
@@ -40,13 +42,16 @@ class Pulse(msgspec.Struct, frozen=True):
     sources: tuple[SourcePulse, ...]
     alerts: int | None = None
     """How many are raised; None where the board has none, or the key does not show them."""
+    behind: dict[str, float] = {}
+    """The views that are being looked at and are behind, and by how many seconds."""
 
 
 class Pulses:
     """Belongs to the event loop."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, lags: Callable[[], Mapping[str, float]] = dict) -> None:
         self._catalogue = catalogue
+        self._lags = lags
         self._rejects = _Tally(None)
 
     def look(self, grant: Grant) -> Pulse:
@@ -69,7 +74,10 @@ class Pulses:
             found.append(SourcePulse(source, name, topic, len(table), rejected, reason))
         raised = tables.get(ALERTS_TABLE)
         alerts = None if raised is None else len(raised)
-        return Pulse(time.time() * 1000, catalogue.live, events, tuple(found), alerts)
+        behind = {
+            name: round(lag, 1) for name, lag in self._lags().items() if name in tables and lag >= _WORTH_SAYING_S
+        }
+        return Pulse(time.time() * 1000, catalogue.live, events, tuple(found), alerts, behind)
 
     def _count(self, rejects: Table) -> None:
         if self._rejects.table is not rejects:

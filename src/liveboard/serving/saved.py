@@ -1,7 +1,7 @@
-"""What people keep on the server: named views of tables, boards of cards, and which of them come first.
+"""What people keep on the server: named views of tables, boards of cards, which of them come first, and views in SQL.
 
 Each is a record of one compacted topic, so that all replicas have the same. What is in a view or a board is the page's
-own: the server only knows whose it is, and which tables it is about.
+own: the server only knows whose it is, and which tables it is about. A view in SQL is the server's: it becomes a table.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 import msgspec
 
 from liveboard.config import LimitSettings
+from liveboard.contract.board import View
 from liveboard.contract.frames import Code, FrameError, Role
 from liveboard.contract.names import is_table_name
 from liveboard.serving.auth import Grant
@@ -36,6 +37,8 @@ class Kind(StrEnum):
     """Cards, under a name."""
     DEFAULT = "default"
     """The name of the view that a table begins with, or of the board where no table is named."""
+    SQL = "sql"
+    """A table that servers make of others, by the name of that table; always shared."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -56,6 +59,13 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The tables that a key must show to whoever sees the document."""
 
 
+class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of a document of the kind SQL."""
+
+    sql: str
+    key: tuple[str, ...] = ()
+
+
 class Kept(msgspec.Struct, frozen=True):
     """A document as its readers get it."""
 
@@ -74,6 +84,8 @@ class Saved:
         """How far the feed has read the topic; the feed's own."""
         self.is_refused = False
         """Whether Kafka does not let the topic be read."""
+        self.defined: Callable[[str, View | None], None] = lambda name, view: None
+        """Who is told of the views in SQL that come, change, and go."""
         self._documents: dict[Place, Document] = {}
         self._taken = -1
         # What was written here and is not read yet, by its offset.
@@ -140,6 +152,11 @@ class Saved:
             self._documents.pop(place, None)
         else:
             self._documents[place] = document
+        if place.kind is Kind.SQL:
+            try:
+                self.defined(place.name, None if document is None else view_of(place, document))
+            except FrameError as error:
+                _log.error("view that cannot be read", extra={"view": place.name, "reason": str(error)})
 
 
 def place_of(grant: Grant, parameters: Iterable[tuple[str, str]]) -> Place:
@@ -157,11 +174,16 @@ def place_of(grant: Grant, parameters: Iterable[tuple[str, str]]) -> Place:
     if kind == Kind.VIEW or table:
         if not is_table_name(table) or not grant.shows(table):
             raise FrameError(Code.UNKNOWN_TABLE, f'expected a table that the key shows, found "{table[:100]}"')
-        if kind == Kind.BOARD:
-            raise FrameError(Code.BAD_FRAME, f'expected no table for a board, found "{table[:100]}"')
+        if kind in (Kind.BOARD, Kind.SQL):
+            raise FrameError(Code.BAD_FRAME, f'expected no table for a {kind}, found "{table[:100]}"')
     if kind == Kind.DEFAULT:
         if name:
             raise FrameError(Code.BAD_FRAME, f'expected no name for a default, found "{name[:100]}"')
+    elif kind == Kind.SQL:
+        if not is_table_name(name) or len(name) > MAX_NAME:
+            expected = f'expected a table name of up to {MAX_NAME} letters, digits and "_"'
+            raise FrameError(Code.BAD_NAME, f'{expected}, found "{name[:100]}"')
+        return Place(None, Kind.SQL, "", name)
     elif not (name.strip() == name and 0 < len(name) <= MAX_NAME and name.isprintable()):
         expected = f"expected a name of 1 to {MAX_NAME} characters without blanks around it"
         raise FrameError(Code.BAD_NAME, f'{expected}, found "{name[:100]}"')
@@ -183,6 +205,16 @@ def document_of(body: bytes) -> Document:
         return _decoded(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise FrameError(Code.BAD_FRAME, f'expected {{"tables": […], "state": …}} as JSON, found: {error}') from None
+
+
+def view_of(place: Place, document: Document) -> View:
+    """The view that a document of the kind SQL defines; otherwise a FrameError."""
+    try:
+        definition = msgspec.json.decode(document.state, type=Definition)
+    except msgspec.MsgspecError as error:
+        expected = 'expected {"state": {"sql": "SELECT …", "key": […]}} as JSON'
+        raise FrameError(Code.BAD_SQL, f"{expected}, found: {error}") from None
+    return View(name=place.name, sql=definition.sql, key=definition.key)
 
 
 def _decoded(body: bytes) -> Document:

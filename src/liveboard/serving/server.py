@@ -157,16 +157,17 @@ class LiveServer:
     def _app(self) -> ASGIApp:
         counters = Counters()
         settings, limits = self._settings, self._limits
-        keys = Keys(settings)
-        gate = Gate(keys, Throttle(limits.failed_logins), settings.origins, counters)
         self.catalogue = Catalogue()
         self.views = Views(limits.queries, limits.windows)
-        self.sql = SqlViews(self._board_views, self.catalogue, limits, counters)
+        self.sql = SqlViews(self._board_views, self.catalogue, self.views, limits, counters)
+        keys = Keys(settings, self.sql.defined)
+        gate = Gate(keys, Throttle(limits.failed_logins), settings.origins, counters)
         self.hub = self.catalogue.watcher = Hub(self.catalogue, self.views, counters, limits, self.sql)
         loop = asyncio.get_running_loop()
         saved = Saved()
+        saved.defined = self.sql.define
         self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved)
-        counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed))
+        counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed, self.sql))
         self.exports = Exports(limits.exports)
         control = TopicWriter(self._client_config, self._names.control)
         views_writer = TopicWriter(self._client_config, self._names.saved, is_changelog=True)
@@ -196,7 +197,7 @@ class LiveServer:
             self.views,
             self.feed.health,
             control,
-            Keeping(saved, views_writer, self._names.saved, limits),
+            Keeping(saved, views_writer, self._names.saved, limits, self.sql),
             Topics(self._client_config, self._names),
             self.exports,
             counters,

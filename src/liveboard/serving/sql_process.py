@@ -12,16 +12,22 @@ from collections.abc import Iterable
 from typing import cast
 
 import msgspec
+import psutil
 
 from liveboard.contract.frames import Code, FrameError
 from liveboard.sql import messages
+from liveboard.sql.lateness import is_late
 from liveboard.sql.messages import Answer, Asked, Limits, Prepare, Prepared, Refused, Run, Told
 
-# So long a statement that was interrupted may go on, and so long may the process take to start and take rows in.
+# Of the processor: so long a statement that was interrupted may go on, and the process start and take rows in.
 _GRACE_S = 2.0
 _TAKING_IN_S = 120.0
 
 _log = logging.getLogger(__name__)
+
+
+class ProcessDied(FrameError):
+    """The process has ended by itself or by somebody else: what it was asked may not be the reason."""
 
 
 class SqlProcess:
@@ -32,6 +38,7 @@ class SqlProcess:
         """Counts the processes: what an earlier one knew, this one does not."""
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._was_late = False
 
     def start(self) -> None:
         """Makes sure that there is a process."""
@@ -53,6 +60,7 @@ class SqlProcess:
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
+        self._was_late = False
         try:
             for message in itertools.chain(sent, [asked]):
                 messages.write(process.stdin, message)
@@ -60,10 +68,11 @@ class SqlProcess:
             self._told(process, _TAKING_IN_S)
             told = self._told(process, self._limits.seconds + _GRACE_S)
         except (OSError, EOFError):
+            has_died = self._process is process and not self._was_late
             if self._process is process:
                 _log.warning("SQL process ended", extra={"sql": asked.sql})
             self.stop()
-            raise FrameError(
+            raise (ProcessDied if has_died else FrameError)(
                 Code.OVER_LIMIT,
                 f"expected a statement that is answered within {self._limits.seconds:g} s "
                 f"(server.limits.sql_seconds) and {self._limits.memory_mb:,} MB, found one that had to be ended",
@@ -88,12 +97,22 @@ class SqlProcess:
 
     def _told(self, process: subprocess.Popen[bytes], within_s: float) -> Told:
         assert process.stdout is not None
-        timer = threading.Timer(within_s, process.kill)
-        timer.start()
+        done = threading.Event()
+
+        def end_it_when_late() -> None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                working = psutil.Process(process.pid)
+                if is_late(done, within_s, lambda: sum(working.cpu_times()[:2])):
+                    self._was_late = True
+                    process.kill()
+
+        watching = threading.Thread(target=end_it_when_late, daemon=True)
+        watching.start()
         try:
             body = messages.read(process.stdout)
         finally:
-            timer.cancel()
+            done.set()
+            watching.join()
         if body is None:
             raise EOFError
         return messages.told_decoder.decode(body)

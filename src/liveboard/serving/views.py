@@ -6,6 +6,7 @@ What nobody looks at is gone at once, the mirror of a table after MIRROR_KEPT_S.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from liveboard.config import LimitSettings
@@ -38,6 +39,8 @@ class Views:
         self._mirror_kept_s = mirror_kept_s
         self._natural: dict[Table, NaturalViews] = {}
         self._queried: dict[Table, QueriedViews] = {}
+        self.opened: Callable[[Table], None] = lambda table: None
+        """Is told whose windows are opened."""
 
     @property
     def windows(self) -> int:
@@ -49,6 +52,10 @@ class Views:
         """How many tables have a mirror."""
         return len(self._queried)
 
+    def has(self, table: Table) -> bool:
+        """Whether a window of the table is open."""
+        return bool(self._natural.get(table) or self._queried.get(table))
+
     def open(self, table: Table, query: Query, offset: int, size: int, listener: Listener) -> Window:
         """The window, shared with all who have the same open; `listener` hears of its changes until it is closed."""
         views = self._natural.get(table) if query.is_natural else self._queried.get(table)
@@ -59,6 +66,7 @@ class Views:
         else:
             window = self._queried_views(table).open(query, offset, size)
         window.listeners.add(listener)
+        self.opened(table)
         return window
 
     async def chart(self, table: Table, ask: ChartAsk) -> Chart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import duckdb
@@ -12,6 +13,7 @@ import pyarrow as pa
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import Column
 from liveboard.serving.encoders import arrow_type
+from liveboard.sql.lateness import is_late
 from liveboard.sql.result import columns_of
 from liveboard.sql.statement import bad, error_text
 
@@ -40,6 +42,8 @@ class Sandbox:
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._root.execute("SET enable_external_access = false")
         self._root.execute("SET lock_configuration = true")
+        # The first answer reserves a gigabyte of addresses, which must not count as what a statement takes.
+        self.answer("SELECT sum(x) FROM numbers", {"numbers": pa.table({"x": pa.array([1], pa.int64())})})
 
     def columns(self, sql: str, tables: Mapping[str, Sequence[Column]]) -> list[Column]:
         """The columns of the answer; a FrameError where the statement does not fit the tables."""
@@ -67,16 +71,15 @@ class Sandbox:
     @contextlib.contextmanager
     def _prepared(self, sql: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyRelation]:
         cursor = self._root.cursor()
-        is_late = threading.Event()
+        done, interrupted = threading.Event(), threading.Event()
 
         def interrupt() -> None:
-            is_late.set()
-            cursor.interrupt()
+            if is_late(done, self._seconds, time.process_time):
+                interrupted.set()
+                cursor.interrupt()
 
-        timer = threading.Timer(self._seconds, interrupt)
-        timer.daemon = True
-        timer.start()
         try:
+            _start(threading.Thread(target=interrupt, daemon=True))
             for name, table in tables.items():
                 cursor.register(name, table)
             yield cursor.sql(sql)
@@ -88,12 +91,19 @@ class Sandbox:
         except duckdb.InterruptException:
             raise late(self._seconds) from None
         except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
-            if is_late.is_set():
+            if interrupted.is_set():
                 raise late(self._seconds) from None
             raise bad(f"expected a statement that can be answered, found: {error_text(error)}") from None
         finally:
-            timer.cancel()
+            done.set()
             cursor.close()
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError:
+        raise MemoryError from None
 
 
 def late(seconds: float) -> FrameError:

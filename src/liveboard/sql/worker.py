@@ -24,6 +24,7 @@ from liveboard.sql.messages import (
     Answer,
     Asked,
     Begun,
+    ColumnPair,
     Forget,
     Limits,
     Load,
@@ -52,15 +53,22 @@ class Worker:
         self._reader = StatementReader()
         self._sandbox = Sandbox(limits.memory_mb, limits.rows, limits.seconds)
         self._tables: dict[int, ColumnTable] = {}
-        self._last: dict[int, list[Row]] = {}
+        self._last: dict[int, tuple[list[ColumnPair], list[Row]]] = {}
+        # The processor's time that changed rows took since the last answer; tables that begin are not counted.
+        self._beginning: set[int] = set()
+        self._taken_s = 0.0
 
     def take(self, asked: Load | Put | Forget) -> None:
         """What needs no answer."""
         match asked:
             case Load():
                 self._tables[asked.table] = ColumnTable([Column(*pair) for pair in asked.columns], asked.needed)
+                self._beginning.add(asked.table)
             case Put():
+                began = time.process_time()
                 self._tables[asked.table].put(asked.rows)
+                if asked.table not in self._beginning:
+                    self._taken_s += time.process_time() - began
             case Forget():
                 self._tables.pop(asked.table, None)
                 self._last.pop(asked.live, None)
@@ -93,16 +101,20 @@ class Worker:
 
     def _answered(self, asked: Run) -> Answer:
         # Of the processor: on a busy machine a statement waits as well as it works.
-        began = time.process_time()
+        began = time.process_time() - self._taken_s
+        self._taken_s = 0.0
+        self._beginning.clear()
         tables = {name: self._tables[table].arrow() for name, table in asked.tables.items()}
         columns, found = self._sandbox.answer(asked.sql.strip().strip(";"), tables)
         rows = encoded(found, columns, asked.key)
         if sum(len(row) for _, row in rows) > _LARGEST_ANSWER:
             raise over(f"expected an answer of up to {_LARGEST_ANSWER // _MEGABYTE} MB, found a larger one")
-        before = self._last.get(asked.live, []) if asked.known else []
-        if asked.live:
-            self._last[asked.live] = rows
         pairs = [(column.name, column.type) for column in columns]
+        # Where the columns are others, the rows are a new table's.
+        last = self._last.get(asked.live) if asked.known else None
+        before = last[1] if last is not None and last[0] == pairs else []
+        if asked.live:
+            self._last[asked.live] = pairs, rows
         return Answer(pairs, len(rows), changed(before, rows), time.process_time() - began)
 
 

@@ -71,6 +71,8 @@ export interface Pulse {
   readonly sources: readonly SourcePulse[];
   /** How many alerts are raised; null where there are none to show. */
   readonly alerts: number | null;
+  /** By how many seconds views that are being looked at are behind their tables. */
+  readonly behind?: Readonly<Record<string, number>>;
 }
 
 /** What some of a topic's records would bring to a source. */

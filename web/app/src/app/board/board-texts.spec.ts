@@ -1,4 +1,4 @@
-import { rejectedText, sendCommand } from './board-texts';
+import { behindText, rejectedText, sendCommand } from './board-texts';
 
 describe('rejectedText', () => {
   const source = { source: 'orders', table: 'orders_ui', topic: 'orders', rows: 0, rejected: 250 };
@@ -14,6 +14,13 @@ describe('rejectedText', () => {
     { rows: 0, rejected: null },
   ])('says nothing of %o', (counts) => {
     expect(rejectedText({ ...source, ...counts, reason: 'x' })).toBeNull();
+  });
+});
+
+describe('behindText', () => {
+  it('says how far a view is behind, and nothing of one that is not', () => {
+    expect(behindText(12.4)).toBe("12 s behind its tables: views share a tenth of the server's time");
+    expect(behindText(undefined)).toBeNull();
   });
 });
 

@@ -38,6 +38,12 @@ export function rejectedText({ source, topic, rows, rejected, reason }: SourcePu
   return { source, topic, text: `${counts} records of ${source} rejected${reason ? `: ${reason}` : ''}` };
 }
 
+/** What to say of a view that is so many seconds behind its tables; null where it is not. */
+export function behindText(seconds: number | undefined): string | null {
+  if (!seconds) return null;
+  return `${COUNT.format(Math.round(seconds))} s behind its tables: views share a tenth of the server's time`;
+}
+
 /** The command that sends a record with a value for each column of a source. */
 export function sendCommand(source: string, columns: readonly Column[]): string {
   const fields = columns.filter(({ name }) => name !== 'ts').map(({ name, type }) => [name, EXAMPLES[type](name)]);

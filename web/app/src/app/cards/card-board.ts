@@ -6,6 +6,7 @@ import { EMBEDDED } from '../embedded';
 import { LiveTable } from '../live-table/live-table';
 import { SavedMenu } from '../views/saved-menu';
 import type { Kept } from '../views/saved-views';
+import { BehindNote } from './behind-note';
 import { Boards } from './boards';
 import { CardEditor } from './card-editor';
 import { ChartCard } from './chart-card';
@@ -26,7 +27,17 @@ interface Resizing {
 /** The cards of a board, which people arrange as they like, and the tabs of all boards. */
 @Component({
   selector: 'app-card-board',
-  imports: [CardEditor, ChartCard, LiveTable, NgTemplateOutlet, NumberCard, RejectedNote, RouterLink, SavedMenu],
+  imports: [
+    BehindNote,
+    CardEditor,
+    ChartCard,
+    LiveTable,
+    NgTemplateOutlet,
+    NumberCard,
+    RejectedNote,
+    RouterLink,
+    SavedMenu,
+  ],
   templateUrl: './card-board.html',
   styleUrl: './card-board.css',
 })

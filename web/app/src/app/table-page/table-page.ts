@@ -1,13 +1,15 @@
 import { Component, inject, input } from '@angular/core';
 import { RouterLink } from '@angular/router';
+import { BehindNote } from '../cards/behind-note';
 import { EMBEDDED } from '../embedded';
 import { LiveTable } from '../live-table/live-table';
 
 /** One table over the whole page, such as for a wall screen. */
 @Component({
   selector: 'app-table-page',
-  imports: [LiveTable, RouterLink],
+  imports: [BehindNote, LiveTable, RouterLink],
   template: `
+    <app-behind-note [table]="name()" />
     <app-live-table [tableName]="name()">
       @if (!isEmbedded) {
         <a class="button" routerLink="/" queryParamsHandling="merge" aria-label="Back to the board">←</a>
