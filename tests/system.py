@@ -135,6 +135,7 @@ class System:
             self.board.fill(number)
         self._bench = stack.enter_context(closing(self.board.bench(wiring(0), "g0")))
         self.board.start()
+        self.board.wait_until_live(wiring(0))
         text = board_toml(self.board.board)
         self.servers = [Server(f"server{n}", links["SERVERS"].address, text, directory) for n in (1, 2)]
         for server in self.servers:
