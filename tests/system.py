@@ -294,6 +294,11 @@ def _forgetful(system: System) -> None:
     subprocess.run(["rm", "-rf", str(checkpoint)], check=False)
 
 
+def _changelog_deleted(system: System) -> None:
+    """Of what is live."""
+    system.board.admin.delete([system.board.names.changelog(str(system.board.status().live), "final_ui")])
+
+
 def _nothing(system: System) -> None:
     pass
 
@@ -312,6 +317,7 @@ KILLS = [
     _killed("pipeline"),
     Fault("broker is killed", _broker_killed, lambda system: system.broker.start()),
     Fault("a checkpoint is lost", _forgetful, _nothing),
+    Fault("a changelog is deleted", _changelog_deleted, _nothing),
 ]
 FAULTS = [*STOPS, *LINKS, *MESSAGES, *KILLS]
 
