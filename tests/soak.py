@@ -3,8 +3,8 @@
     make soak MINUTES=30 SEED=7
 
 Every fault is one line: what was done, for how long, and how long it took until every table and every viewer was right
-again. At the end come the memory of each process with its slope, how late a viewer saw events between the faults, and
-how long each process took to end. A failure names the seed: the same seed does the same again.
+again. At the end come memory, threads and open files of each process with their slopes, how late a viewer saw events
+between the faults, and how long each process took to end. The same seed does the same again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Soak:
         self._rate = rate
         self._say = say
         self._began = time.monotonic()
-        self._memory: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self._seen: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.lags: list[float] = []
         self.faults = 0
 
@@ -61,11 +61,10 @@ class Soak:
 
     def report(self) -> None:
         """Says what was seen of memory and lag."""
-        for who, seen in sorted(self._memory.items()):
-            slope = _slope(seen)
-            self._say(
-                f"memory of {who}: {seen[0][1]:.0f} MB at first, {seen[-1][1]:.0f} MB at last, {slope:+.2f} MB/min"
-            )
+        for who, seen in sorted(self._seen.items()):
+            for column, what in enumerate(("MB of memory", "threads", "open files"), 1):
+                first, last, slope = seen[0][column], seen[-1][column], _slope(seen, column)
+                self._say(f"{who}: {first:.0f} {what} at first, {last:.0f} at last, {slope:+.2f} a minute")
         lags = sorted(self.lags)
         if lags:
             p50, p99 = (lags[int(part * (len(lags) - 1))] * 1000 for part in (0.5, 0.99))
@@ -92,14 +91,18 @@ class Soak:
         self.lags += [self._system.lag() for _ in range(5)]
         now = (time.monotonic() - self._began) / 60
         for who, processes in self._system.processes().items():
-            self._memory[who].append((now, sum(process.memory_info().rss for process in processes) / _MB))
+            memory = sum(process.memory_info().rss for process in processes) / _MB
+            threads, files = (
+                sum(f(p) for p in processes) for f in (psutil.Process.num_threads, psutil.Process.num_fds)
+            )
+            self._seen[who].append((now, memory, threads, files))
 
 
-def _slope(seen: list[tuple[float, float]]) -> float:
-    """MB a minute, over the second half: at first, tables and caches fill."""
+def _slope(seen: list[tuple[float, ...]], column: int) -> float:
+    """How much it grows in a minute, over the second half: at first, tables and caches fill."""
     half = seen[len(seen) // 2 :]
-    minutes, megabytes = zip(*half, strict=True)
-    return statistics.linear_regression(minutes, megabytes).slope if len(half) > 1 else 0.0
+    minutes, values = [row[0] for row in half], [row[column] for row in half]
+    return statistics.linear_regression(minutes, values).slope if len(half) > 1 else 0.0
 
 
 def main() -> None:
