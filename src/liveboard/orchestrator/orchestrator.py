@@ -115,7 +115,11 @@ class Orchestrator:
                 self._switch(name)
             case Do.CLOSE:
                 work.log(f"closing {name}, which was {work.status.generations[name].state}")
-                work.keep(generations.closed(work.status, name))
+                closed = generations.closed(work.status, name)
+                if work.status.live and work.status.phase is Phase.BUILDING:
+                    # Whatever is built next says so.
+                    closed = changed(closed, phase=Phase.LIVE, message="")
+                work.keep(closed)
             case Do.REMOVE:
                 self._remove(name)
 
