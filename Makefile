@@ -15,6 +15,9 @@ SERVING_TESTS := $(wildcard tests/integration/test_serving*.py) \
 	$(patsubst %,tests/integration/test_%.py,board client export reader server_security)
 # Tests wait more than they compute, so there can be more of them at a time than cores.
 WORKERS ?= 3
+MINUTES ?= 30
+SEED ?= 1
+RATE ?= 100
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
 
@@ -49,7 +52,7 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test test-fast check format audit web-dev screenshots bench bench-parts clean \
+.PHONY: help setup setup-dev setup-check demo test test-fast soak check format audit web-dev screenshots bench bench-parts clean \
 	java caches remake
 
 help: ## Show this list
@@ -81,6 +84,9 @@ test: setup-dev ## Run every test
 
 test-fast: setup-dev ## Run the tests that need no Spark, in a minute or two
 	@$(BIN)/pytest -n $(WORKERS) tests/unit $(SERVING_TESTS)
+
+soak: setup-dev ## Faults by chance upon a whole system: MINUTES=30 SEED=1 RATE=100
+	@$(BIN)/python tests/soak.py --minutes $(MINUTES) --seed $(SEED) --rate $(RATE)
 
 check: setup-check ## Check format, lint and types
 	@$(BIN)/ruff format --check

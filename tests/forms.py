@@ -73,12 +73,14 @@ def answer(found: DataFrame, plan: Plan) -> Answered:
     return Answered([change for change in in_order if change not in asks], asks)
 
 
-def repaired(spark: SparkSession, found: DataFrame, plan: Plan, asks: Sequence[Row]) -> list[Row]:
+def repaired(
+    spark: SparkSession, found: DataFrame, plan: Plan, asks: Sequence[Row], *, again: bool = False
+) -> list[Row]:
     """The window form for the keys that are asked for."""
     if not asks:
         return []
     topic = frame(spark, [(ask["key"], ask["value"]) for ask in asks], "key string, value string")
-    return rows(asked_for(apart(found), topic, plan), plan, own_rows=False).collect()
+    return rows(asked_for(apart(found), topic, plan), plan, own_rows=False, again=again).collect()
 
 
 def tables(plan: Plan, written: Sequence[Row]) -> dict[str, Table]:

@@ -31,7 +31,7 @@ class Pipeline:
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "5 s",
             "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
-            "LIVEBOARD_BOARD": _toml(board),
+            "LIVEBOARD_BOARD": board_toml(board),
             **environment,
         }
         self.storage = Path(self.environment["LIVEBOARD_STORAGE_DIR"])
@@ -101,7 +101,8 @@ def spark_conf(conf: Mapping[str, str]) -> str:
     return "\n".join(f"{name} = {json.dumps(value)}" for name, value in conf.items())
 
 
-def _toml(board: Board) -> str:
+def board_toml(board: Board) -> str:
+    """The board as the environment takes it."""
     tables = [("sources", name, source) for name, source in board.sources.items()]
     tables += [("joins", name, join) for name, join in board.joins.items()]  # type: ignore[misc]
     lines = [f"name = {json.dumps(board.name)}"]

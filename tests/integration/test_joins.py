@@ -9,7 +9,7 @@ from functools import partial
 import boards
 import pytest
 from boards import FIRST_MS
-from forms import answer, arrived, check, check_both_forms_of, entries_of, plan_of, tables
+from forms import answer, arrived, check, check_both_forms_of, entries_of, plan_of, repaired, tables
 from harness import Event, code_generated
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,3 +137,17 @@ def test_b33_an_answer_that_may_lack_rows_asks(spark: SparkSession, how: str) ->
         for last in expected
     }
     assert found == expected
+
+
+def test_b33_a_repair_that_is_made_again_writes_as_of_rows_that_belong_to_another_by_then(spark: SparkSession) -> None:
+    plan = plan_of(boards.one_join("asof", history=2))
+    events = [account(1), account(6), account(10), user(5), user(7), account(20), account(30)]
+    records = arrived(plan.board, events)
+    found = entries_of(spark, plan.board, records)
+    answered = answer(found, plan)
+    assert [ask["step"] for ask in answered.asks] == [3]
+    # The first repair has read the accounts further than the stream, and not yet the user that the stream answered.
+    at_first = entries_of(spark, plan.board, [record for record in records if record.offset != 4])
+    written = [*answered.changes, *repaired(spark, at_first, plan, answered.asks)]
+    assert {row["key"] for row in written[len(answered.changes) :]} == {"0-1", "0-2"}
+    check(plan, records, [*written, *repaired(spark, found, plan, answered.asks, again=True)])

@@ -31,6 +31,8 @@ class Played:
         self.job: Callable[[], None] = lambda: self.write("old", repair=True)
         self.asked: list[tuple[int, int]] = []
         """What each repair was asked for."""
+        self.again: list[bool] = []
+        """Whether each was told that rows were perhaps written before."""
 
     def ask(self, who: str) -> None:
         self._send(self._bench.plan().repairs, who, '"u"')
@@ -39,8 +41,9 @@ class Played:
         headers: Any = [(REPAIR_HEADER, b"")] if repair else None
         self._send(self._bench.plan().changelog("left"), "0-1", value, headers)
 
-    def repair(self, end: object, asking: tuple[int, int]) -> None:
+    def repair(self, end: object, asking: tuple[int, int], *, again: bool) -> None:
         self.asked.append(asking)
+        self.again.append(again)
         self.job()
 
     def _send(self, topic: str, key: str, value: str, headers: Any = None) -> None:
@@ -113,7 +116,10 @@ def test_a_repair_that_overtook_the_stream_is_made_again(
     played.ask("0 b 0-7")
     with closing(repairs_of(bench, played)) as repairs:
         expect_all_done(repairs, played)
-    assert played.asked == [(0, 1)] * times
+        played.ask("0 b 0-8")
+        expect_all_done(repairs, played, after=times)
+    assert played.asked == [(0, 1)] * times + [(1, 2)]
+    assert played.again == [True] * times + [False]
 
 
 def test_what_fails_stays_asked_for(bench: Bench) -> None:

@@ -359,6 +359,7 @@ def test_b44_while_the_broker_is_away_the_tables_stay_and_the_status_says_so(tmp
             assert client.subscribe(2, sort=[["age", "desc"]])["total"] == 3
             assert get(running, "/readyz", key=None)[0] == 200
             client.until(lambda: client.rows[3][0][1][4] == "away")
+            assert "found none" in get(running, "/readyz", key=None)[1]["problem"]
             message = client.rows[3][0][1][5]
             assert message.startswith("Kafka has not answered since 20")
             assert f"expected a Kafka broker at {broker.bootstrap_servers}, found none" in message

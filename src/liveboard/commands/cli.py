@@ -21,6 +21,7 @@ from liveboard.contract.names import EXPORT_FORMATS
 # The rest is imported by the commands that need it, so that each of them answers at once.
 
 _INTERRUPTED = 130
+_LONGEST_STOP_S = 9.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,7 +86,7 @@ def pipeline(arguments: argparse.Namespace) -> int:
     from liveboard.orchestrator import service
 
     settings = config.load(arguments.config)
-    with _stopping() as stopping:
+    with _stopping() as stopping, _in_time(stopping):
         service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
     return 0
 
@@ -358,6 +359,27 @@ def _stopping() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _in_time(stopping: threading.Event) -> Iterator[None]:
+    """Ends the process some seconds after `stopping` was set, whatever still waits for Kafka or Spark.
+
+    A crash at any moment loses nothing, and neither does this.
+    """
+    ended = threading.Event()
+
+    def watch() -> None:
+        stopping.wait()
+        if not ended.wait(_LONGEST_STOP_S):
+            print(f"liveboard: expected to have stopped within {_LONGEST_STOP_S:.0f} s, ends as it is", flush=True)
+            os._exit(0)
+
+    threading.Thread(target=watch, name="stopping in time", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 class _Progress:

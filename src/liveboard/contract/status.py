@@ -118,6 +118,18 @@ class PendingRepairs(msgspec.Struct, frozen=True):
         return f"{keys} for a repair, the first since {timestamp_text(int(self.since * 1000))}"
 
 
+class Lost(msgspec.Struct, frozen=True):
+    """Records of a partition that Kafka deleted before they were read."""
+
+    topic: str
+    records: int = 0
+    """All of them."""
+    begin: int = -1
+    """Where the newest of them begin."""
+    newest: int = 0
+    """How many those are."""
+
+
 class Owner(msgspec.Struct, frozen=True):
     """Who keeps a board."""
 
@@ -144,6 +156,10 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """When a retiring generation is closed, in seconds since 1970; None keeps it for ever."""
     repairs: PendingRepairs | None = None
     starting_offsets: Mapping[str, Mapping[str, int]] = {}
+    topics: Mapping[str, str] = {}
+    """The ids that Kafka gave the sources' topics: one that is deleted and made again has another."""
+    lost: Mapping[str, Lost] = {}
+    """By topic and partition."""
     fingerprint: Mapping[str, Any] = {}
     """What the checkpoint depends on beside the wiring; the generation can only go on while this is the same."""
 

@@ -121,6 +121,19 @@ class Admin:
             return False
         return "compact" in str(found["cleanup.policy"].value)
 
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The id that Kafka gave each of these topics when it was made; those that are not there are left out."""
+        names = sorted(set(topics))
+        described = self._client.describe_topics(TopicCollection(names), request_timeout=_TIMEOUT_S) if names else {}
+        found = {}
+        for name, future in described.items():
+            try:
+                found[name] = str(future.result(_TIMEOUT_S).topic_id)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise self._failure(error, "describe", name) from error
+        return found
+
     def create(self, topics: Iterable[str], partitions: int = 1) -> None:
         """Creates the topics that are not there yet."""
         self._create(topics, lambda name: NewTopic(name, partitions))

@@ -44,6 +44,9 @@ def consumer_config(client_config: Mapping[str, str]) -> dict[str, Any]:
         "auto.offset.reset": "earliest",
         "fetch.queue.backoff.ms": 5,
         "reconnect.backoff.max.ms": 1_000,
+        # A client that has heard from a broker which was just starting that there is no such topic asks again after
+        # this time, and by default after five minutes.
+        "topic.metadata.refresh.interval.ms": 5_000,
         "log_level": 0,
         "error_cb": lambda _: None,
     }

@@ -59,6 +59,7 @@ class Builds:
             wiring=goal,
             tables=table_columns(work.board.wired(goal)),
             starting_offsets=work.admin.offsets(there, work.settings.kafka.start_from),
+            topics=work.admin.topic_ids(there),
             fingerprint=work.fingerprint,
         )
         # On record before anything of it exists, so that whatever a crash leaves is known.
@@ -73,6 +74,7 @@ class Builds:
         generation = work.running[name]
         generation.prepare()
         work.admin.create_generation(work.names, name, record.tables)
+        work.losses.tell_replaced(name)
         end = work.admin.offsets(partitions(record), "latest")
         rows = total(end) - total(record.starting_offsets)
         self._started = time.monotonic()
@@ -102,6 +104,7 @@ class Builds:
                 raise LiveboardError(problem)
             return work.running.is_seen(name) and self._has_caught_up(name)
         if generation.is_built():
+            work.losses.look_at_build(name)
             work.running.follow(name)
         elif generation.is_written() and not work.status.live and not record.complete_at:
             # Readers may show the tables already: there is nothing else to show.

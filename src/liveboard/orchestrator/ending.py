@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from liveboard.contract.board import Board
 from liveboard.contract.changelog import TS_AT
@@ -95,7 +95,8 @@ class EndingRows:
         keeps = {plan.changelog(name): milliseconds for name, milliseconds in keeping(plan.board).items()}
         self._windows = Windows(keeps)
         self._reader = ChangelogReader(client_config, keeps).__enter__()
-        self._producer = Producer({**client_config, "linger.ms": "5", "log_level": 0, "error_cb": lambda _: None})
+        patient = {"linger.ms": "5", "topic.metadata.refresh.interval.ms": "5000"}
+        self._producer = Producer({**client_config, **patient, "log_level": 0, "error_cb": lambda _: None})
 
     def advance(self) -> None:
         """Hears what was written and removes what has ended; returns at once."""
@@ -103,7 +104,7 @@ class EndingRows:
         for topic, key in self._windows.ended():
             try:
                 self._producer.produce(topic, None, key, partition=0, on_delivery=self._delivered)
-            except BufferError:
+            except (BufferError, KafkaException):
                 self._windows.add((topic, key))
         self._producer.poll(0)
 

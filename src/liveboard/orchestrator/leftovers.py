@@ -52,8 +52,14 @@ class Leftovers:
         self._checkpoints = checkpoints
 
     def usable(self, status: BoardStatus, board: Board, current: Mapping[str, Any]) -> set[str]:
-        """The generations whose queries can go on: same board, same cluster, checkpoint and changelogs still there."""
+        """The generations whose queries can go on.
+
+        The board, the cluster and the topics are the same, checkpoint and changelogs are still there.
+        """
         topics = self._admin.partitions().keys()
+        ids = self._admin.topic_ids(
+            topics & {topic for record in status.generations.values() for topic in record.topics}
+        )
 
         def is_whole(name: str) -> bool:
             record = status.generations[name]
@@ -65,8 +71,17 @@ class Leftovers:
         return {
             name
             for name, record in status.generations.items()
-            if record.fingerprint == current and board.fits(record.wiring) and is_whole(name)
+            if record.fingerprint == current
+            and board.fits(record.wiring)
+            and all(ids.get(topic, id) == id for topic, id in record.topics.items())
+            and is_whole(name)
         }
+
+    def lacking(self, status: BoardStatus, name: str) -> str:
+        """Says which of its changelogs are gone that a generation writes to; empty while none is."""
+        topics = {self._names.changelog(name, table) for table in status.generations[name].tables}
+        gone = sorted(topics - self._admin.partitions().keys())
+        return f"its topics {', '.join(gone)} are gone" if gone else ""
 
     def taken_up(self, status: BoardStatus, board: Board) -> BoardStatus:
         """The document to go on with: what was asked for only as far as it is of this board."""

@@ -42,6 +42,7 @@ class Orchestrator:
         self._builds = Builds(work, self._repairing)
         self._retry = Backoff()
         self._tombstones = 0
+        self._beaten_at = time.monotonic()
         work.record.status = work.leftovers.taken_up(work.status, work.board)
         work.leftovers.sweep(work.status)
 
@@ -59,7 +60,8 @@ class Orchestrator:
             self._ending.advance()
             self._advance_build()
             self._take_steps()
-            self._beat()
+            if self._beat() and not stopping.is_set():
+                self._give_up_what_is_gone()
             self._listener.hear(control.read(_TICK_S))
             self._listener.tell_problem(control.problem)
         for name in self._running.names:
@@ -113,7 +115,11 @@ class Orchestrator:
                 self._switch(name)
             case Do.CLOSE:
                 work.log(f"closing {name}, which was {work.status.generations[name].state}")
-                work.keep(generations.closed(work.status, name))
+                closed = generations.closed(work.status, name)
+                if work.status.live and work.status.phase is Phase.BUILDING:
+                    # Whatever is built next says so.
+                    closed = changed(closed, phase=Phase.LIVE, message="")
+                work.keep(closed)
             case Do.REMOVE:
                 self._remove(name)
 
@@ -190,20 +196,40 @@ class Orchestrator:
         self._work.leftovers.remove(name)
         self._work.keep(generations.removed(self._work.status, name))
 
+    def _give_up_what_is_gone(self) -> None:
+        """Gives up generations whose topics were made again or changelogs were deleted; they are built anew."""
+        work = self._work
+        try:
+            for name in sorted(work.usable & work.status.generations.keys()):
+                why = work.losses.replaced(name)
+                if not why and name in self._running.following:
+                    why = work.leftovers.lacking(work.status, name)
+                if why:
+                    work.log(f"{name} cannot go on: {why}")
+                    self._hang_up(name)
+                    self._running.drop(name)
+                    work.usable.discard(name)
+        except OwnershipLost:
+            raise
+        except LiveboardError as error:
+            work.log(f"looking whether all topics are still there: {error}")
+
     def _hang_up(self, name: str) -> None:
         """Ends our own connections for the generation."""
         self._repairing.drop(name)
         self._ending.drop(name)
         self._builds.drop(name)
 
-    def _beat(self) -> None:
-        """Repeats the document now and then, so that readers know that it is kept."""
+    def _beat(self) -> bool:
+        """Repeats the document now and then, so that readers know that it is kept; tells whether it did."""
         work = self._work
-        if time.monotonic() - work.record.kept_at < BEAT_S:
-            return
+        if time.monotonic() - self._beaten_at < BEAT_S:
+            return False
+        self._beaten_at = time.monotonic()
         work.keep(changed(work.status, alerts=self._alerts()))
         work.leftovers.sweep_checkpoints(work.status)
         live = work.status.live or ""
         if live in self._running and (tombstones := self._running[live].tombstones()) > self._tombstones:
             self._tombstones = tombstones
             work.log(f"skipped {tombstones:,} records without a value (tombstones) so far")
+        return True

@@ -27,6 +27,7 @@ _FLUSH_S = 0.2
 _RETRY_S = 1.0
 _LOOK_S = 5.0
 _LOOKS = 3
+_GONE = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 class LoginLost(Exception):
@@ -60,6 +61,8 @@ class Record:
     def __enter__(self) -> Self:
         # Nothing may get lost or out of order, however long Kafka is away.
         lossless = {"enable.idempotence": "true", "message.timeout.ms": "0", "reconnect.backoff.max.ms": "1000"}
+        # How long a topic that Kafka does not know may be about to appear.
+        lossless["topic.metadata.propagation.max.ms"] = "5000"
         quiet = {"linger.ms": "0", "log_level": 0, "error_cb": self._complaints}
         self._producer = Producer({**self._client_config, **lossless, **quiet})
         self.status = self._newest() or self.status
@@ -111,12 +114,25 @@ class Record:
     def _refusal(self, topic: str, value: bytes, key: bytes) -> str:
         """Sends it, however long Kafka is away, and returns why Kafka did not take it; empty if it did."""
         reports: list[KafkaError | None] = []
-        self._producer.produce(topic, value, key, on_delivery=lambda error, _: reports.append(error))
+        try:
+            self._producer.produce(topic, value, key, on_delivery=lambda error, _: reports.append(error))
+        except KafkaException as refused:
+            reports.append(refused.args[0])
         self._wait()
         for error in filter(None, reports):
+            if error.code() in _GONE:
+                return self._made_again(topic)
             denied = error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
             return trouble.permission([topic], "write") if denied else f"cannot write to {topic}: {error.str()}"
         return ""
+
+    def _made_again(self, topic: str) -> str:
+        """Makes a topic again that somebody has deleted."""
+        try:
+            self._admin.create_changelogs([topic])
+        except LiveboardError as error:
+            return f"expected the topic {topic}, found none, and cannot make it: {error}"
+        return f"expected the topic {topic}, found none; it was made again"
 
     def _wait(self) -> None:
         """Waits until Kafka has taken all; a broker that is away comes back."""

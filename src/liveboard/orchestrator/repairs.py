@@ -6,7 +6,9 @@ deletes what it took: what is in the topic is what is still to be done, whatever
 The stream goes on meanwhile. Both may write the same row only while the stream still remembers records that, by the
 topics' ends, are forgotten already: while it lags. Then the repair, which began earlier, may put an older row over a
 newer one. So after each repair the changelogs are read from where they ended before it: if the stream has written a
-row before the repair wrote it otherwise, everything is repaired once more, from later ends. What the stream writes
+row before the repair wrote it otherwise, everything is repaired once more, from later ends, and then all as-of rows
+of the keys: the record that asked may have got an as-of row that by those ends belongs to another. That is also done
+after a start, since nobody knows what a repair has left that a crash has ended. What the stream writes
 after the repair is right, or will be: the stream still comes to the record that corrects it, and answers it or asks.
 """
 
@@ -55,6 +57,7 @@ class Repairs:
         self._stop = 0
         self._began = self._next_at = 0.0
         self._in_a_row = 0
+        self._again = True
 
     @property
     def pending(self) -> PendingRepairs | None:
@@ -77,7 +80,9 @@ class Repairs:
             running, self._running = self._running, None
             now = time.monotonic()
             self._next_at = now + min(self._in_a_row // _AT_ONCE, _LONGEST_PAUSE) * (now - self._began)
+            self._again = True  # unless it has gone well
             if running.result():
+                self._again = False
                 self._admin.delete_records(self._topic, self._stop)
                 self._asked = {offset: asked for offset, asked in self._asked.items() if offset >= self._stop}
 
@@ -100,7 +105,7 @@ class Repairs:
         before = self._admin.offsets(changelogs, "latest")
         # After `before`: all that the stream wrote until there, it made from records below these ends.
         end = self._admin.offsets(self._admin.require(self._plan.starting_offsets), "latest")
-        self._generation.repair(end, asking)
+        self._generation.repair(end, asking, again=self._again)
         after = self._admin.offsets(changelogs, "latest")
         return not _overwrites(records_between(self._client_config, before, after))
 

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from liveboard.backoff import Backoff
+from liveboard.contract.errors import LiveboardError
 from liveboard.orchestrator.schemas import Schemas
 from liveboard.pipeline.generation import Generation, reason
 
@@ -31,11 +32,14 @@ class Running:
         schemas: Schemas,
         log: Callable[[str], None],
         explain: Callable[[str], str],
+        misses: Callable[[str], bool],
     ) -> None:
+        """`misses` looks for records that are gone before a generation has read them, and has it go on after them."""
         self._make = make
         self._schemas = schemas
         self._log = log
         self._explain = explain
+        self._misses = misses
         self._generations: dict[str, Generation] = {}
         self._following: set[str] = set()
         self._starts: Counter[str] = Counter()
@@ -86,8 +90,8 @@ class Running:
         self._following.add(name)
         self._starts[name] += 1
         try:
-            self[name].follow()
-        except SPARK_ERRORS as error:
+            self[name].follow(anew=self._misses(name))
+        except (LiveboardError, *SPARK_ERRORS) as error:
             self._note_down(name, reason(error))
         else:
             if name in self._down:

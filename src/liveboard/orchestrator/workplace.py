@@ -15,6 +15,7 @@ from liveboard.kafka.admin import Admin
 from liveboard.kafka.registry import Registry
 from liveboard.orchestrator import leftovers
 from liveboard.orchestrator.leftovers import Leftovers
+from liveboard.orchestrator.losses import Losses
 from liveboard.orchestrator.record import Record
 from liveboard.orchestrator.running import Running
 from liveboard.orchestrator.schemas import Schemas
@@ -58,7 +59,8 @@ class Workplace:
         self.log = log
         registry = Registry(settings.registry) if settings.registry.url else None
         self.schemas = Schemas(self.board.sources.values(), registry, schemas_file, log)
-        self.running = Running(self._generation, self.schemas, log, self.explain)
+        self.losses = Losses(kafka.admin, kafka.client_config, self.names, record, checkpoints, log)
+        self.running = Running(self._generation, self.schemas, log, self.explain, self.losses.look)
         self.leftovers = Leftovers(self.names, kafka.admin, checkpoints)
         self.fingerprint = leftovers.fingerprint(settings, kafka.admin)
         self.usable = self.leftovers.usable(self.status, self.board, self.fingerprint)

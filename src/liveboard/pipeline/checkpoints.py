@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from liveboard.contract.names import is_generation
+from liveboard.kafka.admin import Offsets
+
+# In a file of offsets: after the format's version and the settings comes a line for each source, and there is one.
+_OFFSETS = 2
 
 
 class Checkpoints:
@@ -29,6 +34,39 @@ class Checkpoints:
     def has_batch(self, generation: str) -> bool:
         """Whether a batch is on record there, so that a stream goes on instead of beginning anew."""
         return any(name.isdigit() for name in self._names(f"{self.where(generation)}/offsets"))
+
+    def read_up_to(self, generation: str) -> Offsets | None:
+        """Where a stream goes on from: after the last batch that it has finished; None where there is none."""
+        offsets: Offsets | None = None
+        if path := self._newest_offsets(generation):
+            offsets = json.loads(self._lines(path)[_OFFSETS])
+        return offsets
+
+    def go_on_from(self, generation: str, offsets: Offsets) -> None:
+        """Has the stream go on from other offsets than those after the last batch that it has finished.
+
+        In Real-Time Mode, Spark waits for ever for records that are gone.
+        """
+        path = self._newest_offsets(generation)
+        lines = self._lines(path)
+        lines[_OFFSETS] = json.dumps(offsets)
+        file = self._files.create(path, True)
+        try:
+            self._jvm.org.apache.commons.io.IOUtils.write("\n".join(lines), file, "UTF-8")
+        finally:
+            file.close()
+
+    def _newest_offsets(self, generation: str) -> Any:
+        """The file of the last batch that was finished."""
+        finished = [name for name in self._names(f"{self.where(generation)}/commits") if name.isdigit()]
+        return self._path(f"{self.where(generation)}/offsets/{max(finished, key=int)}") if finished else None
+
+    def _lines(self, path: Any) -> list[str]:
+        file = self._files.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(file, "UTF-8")).splitlines()
+        finally:
+            file.close()
 
     def generations(self) -> set[str]:
         """All that have left anything."""

@@ -112,15 +112,15 @@ class Generation:
         """Begins to put the stream together that follows, which takes a while, beside whatever comes first."""
         self._following = self._following or self._threads.submit(self._prepare)
 
-    def follow(self) -> None:
-        """Starts the stream in Real-Time Mode, if it is not running."""
+    def follow(self, *, anew: bool = False) -> None:
+        """Starts the stream in Real-Time Mode, if it is not running; `anew` where the plan has changed meanwhile."""
         if self._stream and self._stream.isActive:
             return
         if not self._checkpoints.has_batch(self._name):
             # Spark refuses to begin where one that broke in its first batch has left something, as on a full disk.
             self.forget()
         prepared, self._following = self._following, None
-        self._stream = (prepared.result() if prepared else self._prepare()).start()
+        self._stream = (prepared.result() if prepared and not anew else self._prepare()).start()
 
     def is_following(self) -> bool:
         """Whether the stream runs as far as its tasks: what comes now is answered."""
@@ -130,10 +130,13 @@ class Generation:
         # Those of a checkpoint ago have ended.
         return bool(stages) and all(s.numActiveTasks + s.numCompletedTasks >= s.numTasks for s in stages)
 
-    def repair(self, end: Offsets, asking: tuple[int, int]) -> None:
-        """Writes the rows that the records between these offsets of the repairs topic asked for, as of `end`."""
+    def repair(self, end: Offsets, asking: tuple[int, int], *, again: bool) -> None:
+        """Writes the rows that the records between these offsets of the repairs topic asked for, as of `end`.
+
+        `again` says that some were perhaps written before, as of other ends.
+        """
         self._in_group()
-        history.repair(self._spark, self._plan(), end, asking)
+        history.repair(self._spark, self._plan(), end, asking, again=again)
 
     def failure(self) -> str:
         """Why the build or the stream has ended with an error; empty while it has not."""

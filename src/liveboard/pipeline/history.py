@@ -31,12 +31,15 @@ def build(spark: SparkSession, plan: Plan, end: Offsets) -> None:
     _write(flagged(_entries(spark, plan, end)), plan, own_rows=True)
 
 
-def repair(spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int]) -> None:
-    """Writes the joined rows that the records between these offsets of the repairs topic asked for."""
+def repair(spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int], *, again: bool) -> None:
+    """Writes the joined rows that the records between these offsets of the repairs topic asked for.
+
+    `again` says that some were perhaps written before, as of other ends.
+    """
     start, stop = ({plan.repairs: {"0": offset}} for offset in asking)
     asks = spark.read.format("kafka").options(**plan.between(start, stop)).load()
     found = asked_for(_entries(spark, plan, end), asks.select("key", "value"), plan)
-    _write(found, plan, own_rows=False, header=REPAIR_HEADER)
+    _write(found, plan, own_rows=False, again=again, header=REPAIR_HEADER)
 
 
 def asked_for(found: DataFrame, asks: DataFrame, plan: Plan) -> DataFrame:
@@ -97,23 +100,27 @@ def _remembered(plan: Plan) -> Expr:
     return F.coalesce(*depths, F.lit(True))
 
 
-def rows(found: DataFrame, plan: Plan, *, own_rows: bool) -> DataFrame:
-    """The changelog records of all joins and, if wanted, of the records' own rows and of the aggregates."""
+def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False) -> DataFrame:
+    """The changelog records of all joins and, if wanted, of the records' own rows and of the aggregates.
+
+    Of a repair that is made again, all as-of rows of its keys: where one that asked has been put into a row, there may
+    by now be another, which has not.
+    """
     grouped = board_groupings(plan.board)
     parts = [rows_of_groups(found, plan, grouped)] if grouped and own_rows else []
     if grouped:
         found = found.where(F.col("memory") < grouped[0].id).drop(VALUES, UNTIL)
     parts += [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan)]
     if own_rows or _matching(plan):
-        parts.append(_own_and_matched_rows(found, plan, own_rows))
+        parts.append(_own_and_matched_rows(found, plan, own_rows, again))
     return reduce(DataFrame.union, parts)
 
 
-def _write(found: DataFrame, plan: Plan, *, own_rows: bool, header: str = "") -> None:
+def _write(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, header: str = "") -> None:
     if _pairing(plan):
         # Every pairing reads both of its sides from it, and records are parsed once.
         found.persist()
-    changes = rows(found, plan, own_rows=own_rows)
+    changes = rows(found, plan, own_rows=own_rows, again=again)
     if header:
         headers = F.array(F.struct(F.lit(header).alias("key"), F.lit(b"").alias("value")))
         changes = changes.withColumn("headers", headers)
@@ -137,16 +144,16 @@ def _pairing(plan: Plan) -> list[tuple[Memory, Join, PairingKind]]:
     return [(m, join, kind) for m, join in _joins(plan) if isinstance(kind := m.kind(join), PairingKind)]
 
 
-def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool) -> DataFrame:
+def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool, again: bool) -> DataFrame:
     """One pass over the sorted records of every key."""
     joined = _matching(plan)
     columns = {_match_column(memory, join, kind): _match(memory, join, kind) for memory, join, kind in joined}
     by_key = [side for side in SIDES if any(memory.is_by_key(side) for memory in memories(plan.board))]
     columns |= {_counting(side): newest_position(side) for side in by_key}
-    if by_key:
+    if by_key or again:
         columns[_ANY_ASKED] = any_asked()
     with_matches = found.repartition(_parts(), "key", "place", "memory").withColumns(columns)
-    changes = [_matched_row(plan, memory, join, kind) for memory, join, kind in joined]
+    changes = [_matched_row(plan, memory, join, kind, again) for memory, join, kind in joined]
     if own_rows:
         counts = F.coalesce(*[F.when(F.col("side") == side, _counts(side)) for side in by_key], F.lit(False))
         changes.append(own_row(plan, F.col("key"), F.col("record"), F.col("cut"), F.col("origin"), counts))
@@ -179,7 +186,7 @@ def _match_column(memory: Memory, join: Join, kind: MatchingKind) -> str:
     return f"{join.how}_{other}" + ("_by_key" if memory.is_by_key(other) else "")
 
 
-def _matched_row(plan: Plan, memory: Memory, join: Join, kind: MatchingKind) -> Expr:
+def _matched_row(plan: Plan, memory: Memory, join: Join, kind: MatchingKind, again: bool) -> Expr:
     """The row of a driving record of the join; null for any other record."""
     record, match = F.col("record"), F.col(_match_column(memory, join, kind))
     driving, _ = _sides(memory, join, kind)
@@ -187,15 +194,16 @@ def _matched_row(plan: Plan, memory: Memory, join: Join, kind: MatchingKind) -> 
     if memory.is_by_key(driving):
         mine &= _counts(driving)
     row = kind.row(target(plan, memory, join), F.col("key"), record, match)
-    return F.when(mine & _matched_wanted(memory, join, kind), row)
+    return F.when(mine & _matched_wanted(memory, join, kind, again), row)
 
 
-def _matched_wanted(memory: Memory, join: Join, kind: MatchingKind) -> Expr:
+def _matched_wanted(memory: Memory, join: Join, kind: MatchingKind, again: bool) -> Expr:
     """Whether the row is for the build or the repair to write."""
     record, match = F.col("record"), F.col(_match_column(memory, join, kind))
     driving, other = _sides(memory, join, kind)
-    if kind.matches_in_time and memory.is_by_key(driving):
-        # One row for all records of the key: when it is repaired again, the one that asked may no longer be in it.
+    if kind.matches_in_time and (again or memory.is_by_key(driving)):
+        # When a row is repaired again, the one that asked may no longer be in it. Where the key has one row for all
+        # its records, that is so for any repair.
         return F.col(_ANY_ASKED)
     driving_flag = "known" if memory.is_by_key(driving) else "remembered"
     match_flag = "known" if memory.is_by_key(other) and not kind.matches_in_time else "remembered"

@@ -41,20 +41,20 @@ class Plan:
     def following(self) -> dict[str, str]:
         """Options of a stream that reads the sources for ever."""
         return {
-            **self._source_options(),
+            **self._source_options(fails_on_loss=True),
             "subscribe": ",".join(sorted(self.starting_offsets)),
             "startingOffsets": json.dumps(self.starting_offsets),
         }
 
     def remembering(self) -> dict[str, str]:
         """Options of a stream that reads what the sources hold now."""
-        return {**self.following(), **_in_bulk()}
+        return {**self.following(), **_in_bulk(), "failOnDataLoss": "false"}
 
     def between(self, start: Offsets, end: Offsets) -> dict[str, str]:
         """Options of a batch job that reads these topics from `start`, where it is known, up to `end`."""
         begin = {topic: {p: start[topic].get(p, _EARLIEST) for p in partitions} for topic, partitions in end.items()}
         return {
-            **self._source_options(),
+            **self._source_options(fails_on_loss=False),
             **_in_bulk(),
             "subscribe": ",".join(sorted(end)),
             "startingOffsets": json.dumps(begin),
@@ -67,11 +67,11 @@ class Plan:
         limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
         return {f"kafka.{key}": value for key, value in {**self.kafka_options, **batching, **limits}.items()}
 
-    def _source_options(self) -> dict[str, str]:
-        # Retention may pass a checkpoint by while the pipeline is down: the rest still has to be read.
+    def _source_options(self, *, fails_on_loss: bool) -> dict[str, str]:
+        """A stream fails when records vanish before it has read them; whoever starts it again says so first."""
         return {
             **{f"kafka.{key}": value for key, value in self.kafka_options.items()},
-            "failOnDataLoss": "false",
+            "failOnDataLoss": str(fails_on_loss).lower(),
             **({"includeHeaders": "true"} if need_headers(self.board.sources.values()) else {}),
         }
 

@@ -296,7 +296,9 @@ class Routes:
             live = catalogue.status.live
             waiting = f"loading generation {live}" if live else f"{catalogue.status.phase}: nothing is live yet"
             return _error(503, "not_ready", f"expected the live generation, found: {waiting}")
-        return _json({"status": "ready", "generation": catalogue.live})
+        # The last rows are better than none, and the other servers may be no better off.
+        problem = {"problem": self._health.outage} if self._health.outage else {}
+        return _json({"status": "ready", "generation": catalogue.live, **problem})
 
     async def metrics(self, request: Request) -> Response:
         """For Prometheus."""

@@ -146,13 +146,21 @@ class Gauges(Collector):
         progress = GaugeMetricFamily("liveboard_build_progress", "How far a build is, 0 to 1", labels=labels)
         keys = GaugeMetricFamily("liveboard_pending_repairs", "Keys whose rows wait for a repair", labels=labels)
         age = GaugeMetricFamily("liveboard_pending_repairs_age_seconds", "How long the first one waits", labels=labels)
+        lost = GaugeMetricFamily(
+            "liveboard_lost_records", "Records that Kafka deleted before they were read", labels=("generation", "topic")
+        )
         for name, record in (catalogue.status.generations if catalogue.status else {}).items():
             if record.state is State.BUILDING and record.progress:
                 progress.add_metric((name,), record.progress.percent / 100)
             if record.state in (State.LIVE, State.RETIRING):
                 keys.add_metric((name,), record.repairs.keys if record.repairs else 0)
                 age.add_metric((name,), max(0.0, time() - record.repairs.since) if record.repairs else 0)
-        yield from (progress, keys, age)
+                by_topic = dict.fromkeys(record.starting_offsets, 0)
+                for each in record.lost.values():
+                    by_topic[each.topic] = by_topic.get(each.topic, 0) + each.records
+                for topic, records in by_topic.items():
+                    lost.add_metric((name, topic), records)
+        yield from (progress, keys, age, lost)
 
     def _alerts(self) -> Iterator[Metric]:
         labels = ("alert",)

@@ -9,7 +9,7 @@ from boards import SHOP
 from configured import File, Raw, toml
 from hypothesis import given
 from hypothesis import strategies as st
-from process import _toml
+from process import board_toml
 
 from liveboard.config import load
 from liveboard.contract.paths import PathError, parse_path, written_path
@@ -64,7 +64,7 @@ def test_b37_a_variable_holds_the_table(file: File) -> None:
 
 
 def test_a_board_of_the_tests_comes_back_from_its_document() -> None:
-    loaded = load(None, {"LIVEBOARD_BOARD": _toml(SHOP)})
+    loaded = load(None, {"LIVEBOARD_BOARD": board_toml(SHOP)})
     assert {n: s.columns for n, s in loaded.board.sources.items()} == {n: s.columns for n, s in SHOP.sources.items()}
 
 
