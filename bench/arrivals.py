@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from liveboard.contract.errors import LiveboardError
 
 _BATCH = 10_000
-_NUMBER = re.compile(rb'"n(\d+)"')
+# In a name, or in a balance, which is also the greatest of its group as long as numbers grow.
+_NUMBER = re.compile(rb'"n(\d+)"|[,:](\d+)\.125[,}]')
 
 
 def distinct_keys(bootstrap: str, topic: str, end: int, timeout_s: float) -> int:
@@ -38,7 +39,7 @@ def numbered(
     for now_ns, messages in _arrivals(bootstrap, places, timeout_s, ready):
         for message in messages:
             found = _NUMBER.search(message.value() or b"")
-            if found and (number := int(found[1])) >= first:
+            if found and (number := int(found[1] or found[2])) >= first:
                 seen[message.topic() or ""].setdefault(number, now_ns)
         if all(len(seen[topic]) >= count for topic, count in wanted.items()):
             return seen

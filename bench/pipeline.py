@@ -7,7 +7,7 @@ from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
 from keys import keys
-from latency import latency
+from latency import aggregate, latency
 from stage import Suite
 from swap import swap
 
@@ -16,6 +16,7 @@ SUITE = Suite(
     file="pipeline.json",
     measures={
         "latency": latency,
+        "aggregate": aggregate,
         "backfill": backfill,
         "follow_throughput": follow_throughput,
         "keys": keys,
