@@ -8,6 +8,7 @@ from follow import follow_throughput, memory
 from formats import formats
 from keys import keys
 from latency import aggregate, latency
+from owner import owner
 from stage import Suite
 from swap import swap
 
@@ -22,6 +23,7 @@ SUITE = Suite(
         "keys": keys,
         "formats": formats,
         "swap": swap,
+        "owner": owner,
         "memory": memory,
         "floor": floor,
     },

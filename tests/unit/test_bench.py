@@ -12,7 +12,7 @@ import report
 from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
-from peer.events import Past, row_of, shown_at
+from peer.events import Past, Typed, row_of, shown_at
 from peer.latency import without_longest_stop
 from report import Figure, Target, percentile
 from stage import QUICK, Sizes, Suite
@@ -28,6 +28,15 @@ def test_an_event_is_shown_when_its_row_shows_it_or_a_newer_one() -> None:
 
 def test_events_before_the_first_are_not_looked_for() -> None:
     assert shown_at([("n25", 40)], first=20, rows=5) == {25: 40, 20: 40}
+
+
+def test_the_largest_of_a_type_tells_how_far_its_accounts_were_counted() -> None:
+    load = Typed("users", "accounts", 20, 100)
+    kinds = [json.loads(load.event(number).value)["accountType"] for number in range(40)]
+    assert kinds == kinds[: load.rows] * 8
+    balances = [json.loads(event.value).get("balance") for event in load.events()]
+    assert max(balance for balance in balances if balance is not None) == load.mark
+    assert shown_at([(-1.0, 5), (11.0, 20), (21.0, 30)], first=10, rows=load.rows) == {11: 20, 16: 30, 21: 30}
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
