@@ -14,7 +14,7 @@ from liveboard.alerts import following as alerts
 from liveboard.alerts.watch import Watch
 from liveboard.config import AlertSettings, default_board
 from liveboard.contract.board import Board, Wiring
-from liveboard.contract.changelog import encode_row, timestamp_text
+from liveboard.contract.changelog import Value, encode_row, timestamp_text
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names, generation_id
 from liveboard.contract.status import GenerationRecord, State
@@ -77,7 +77,7 @@ def _balance(number: int, wave: int) -> float:
 def _rows(topic: str, numbers: Iterable[int], wave: int) -> Iterable[Event]:
     for number in numbers:
         ts = timestamp_text(_FIRST_MS + number + wave)
-        row = [f"u{number}", ACCOUNT_TYPES[number % 5], _balance(number, wave), ts]
+        row: list[Value] = [f"u{number}", ACCOUNT_TYPES[number % 5], _balance(number, wave), ts]
         yield Event(topic, encode_row(row), key=f'="u{number}"')
 
 
