@@ -6,6 +6,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+from peer.aggregate import aggregate
 from peer.backfill import KINDS, backfill
 from peer.browser import browser
 from peer.crowd import crowd
@@ -29,6 +30,7 @@ SUITE = Suite(
     measures={
         "first-minute": first_minute,
         "latency": latency,
+        "aggregate": aggregate,
         **{f"backfill-{how}": partial(backfill, how=how) for how in KINDS},
         "viewers": crowd,
         "swap": swap,

@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from liveboard.contract.errors import LiveboardError
 
 _BATCH = 10_000
-_NUMBER = re.compile(rb'"n(\d+)"')
+# In a name, or in a balance. In a group that is the greatest one, which stands behind the sum, while numbers grow.
+_NUMBER = re.compile(rb'"n(\d+)"|[,:](\d+)\.125(?=[,}])')
 
 
 def distinct_keys(bootstrap: str, topic: str, end: int, timeout_s: float) -> int:
@@ -37,13 +38,19 @@ def numbered(
     seen: dict[str, dict[int, int]] = {topic: {} for topic in places}
     for now_ns, messages in _arrivals(bootstrap, places, timeout_s, ready):
         for message in messages:
-            found = _NUMBER.search(message.value() or b"")
-            if found and (number := int(found[1])) >= first:
+            number = number_in(message.value() or b"")
+            if number is not None and number >= first:
                 seen[message.topic() or ""].setdefault(number, now_ns)
         if all(len(seen[topic]) >= count for topic, count in wanted.items()):
             return seen
     counts = ", ".join(f"{len(seen[topic])} of {count} in {topic}" for topic, count in wanted.items())
     raise LiveboardError(f"gave up after {timeout_s:.0f} s of waiting for events: {counts}")
+
+
+def number_in(value: bytes) -> int | None:
+    """The number of the event that a record shows."""
+    found = _NUMBER.findall(value)
+    return int(found[-1][0] or found[-1][1]) if found else None
 
 
 def _arrivals(

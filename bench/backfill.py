@@ -43,6 +43,7 @@ def backfill(stage: Stage) -> list[Figure]:
         "rejects_ui": 0,
         "final_ui": history.users,
         "user_account": history.accounts,
+        "by_type": 1,
     }
     topics, events = (history.users_topic, history.accounts_topic), history.users + history.accounts
     figures = []

@@ -14,6 +14,9 @@ from confluent_kafka import Producer
 from liveboard.contract.errors import LiveboardError
 
 FIRST_MS = 1_700_000_000_000
+ACCOUNT_TYPES = ("checking", "savings", "credit", "brokerage", "mortgage")
+NUMBER_MARK = ".125"
+"""What the balances of numbered accounts end with; all others are a number of quarters."""
 BALANCES = 100_000
 """How many different balances there are."""
 _UNKNOWN_USERS = 100
@@ -77,8 +80,9 @@ class Accounts:
     users: int
 
     def event(self, number: int) -> Event:
-        """An account whose type is its number."""
-        return Event(self.topic, account_json(f"u{number * 7919 % self.users}", f"n{number}", number))
+        """An account of one of a few types, whose balance tells its number."""
+        user, kind = f"u{number * 7919 % self.users}", ACCOUNT_TYPES[number % len(ACCOUNT_TYPES)]
+        return Event(self.topic, account_text(user, kind, f"{number}{NUMBER_MARK}"))
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,13 @@ class Mixed:
     users: int
 
     def event(self, number: int) -> Event:
-        """An account whose type, or a user whose name is its number."""
+        """An account whose balance tells its number, or a user whose name does."""
         if self._is_user(number):
             return Event(self.users_topic, user_json(f"new{number}", f"n{number}"))
         return Accounts(self.accounts_topic, self.users).event(number)
 
     def shows(self, number: int, how: str) -> bool:
-        """Every event is a row of the left join; only accounts are rows of the as-of join."""
+        """Every event is seen in the left join; only accounts are, in the as-of join and in aggregates of them."""
         return how == "left" or not self._is_user(number)
 
     @staticmethod
@@ -226,4 +230,9 @@ def user_json(user: str, name: str) -> bytes:
 
 def account_json(user: str, kind: str, number: int) -> bytes:
     """A record of the accounts topic."""
-    return f'{{"userId":"{user}","accountType":"{kind}","balance":{number % BALANCES / 4}}}'.encode()
+    return account_text(user, kind, str(number % BALANCES / 4))
+
+
+def account_text(user: str, kind: str, balance: str) -> bytes:
+    """The same with a balance as it is to be written."""
+    return f'{{"userId":"{user}","accountType":"{kind}","balance":{balance}}}'.encode()

@@ -7,7 +7,8 @@ from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
 from keys import keys
-from latency import latency
+from latency import aggregate, latency
+from owner import owner
 from stage import Suite
 from swap import swap
 
@@ -16,11 +17,13 @@ SUITE = Suite(
     file="pipeline.json",
     measures={
         "latency": latency,
+        "aggregate": aggregate,
         "backfill": backfill,
         "follow_throughput": follow_throughput,
         "keys": keys,
         "formats": formats,
         "swap": swap,
+        "owner": owner,
         "memory": memory,
         "floor": floor,
     },

@@ -22,7 +22,7 @@ class Shown(Load, Protocol):
     """Numbered events of which it is known which ones are rows."""
 
     def shows(self, number: int, how: str) -> bool:
-        """Whether the event of that number is seen in a join of that kind."""
+        """Whether the event of that number is seen in a join of that kind, or in an "aggregate"."""
         ...
 
 
@@ -31,7 +31,7 @@ class Played:
     """What became of an even load."""
 
     latencies_ms: dict[str, list[float]]
-    """Of every joined table."""
+    """Of every joined table and aggregate."""
     late_ms: float
     began_ns: int
     ended_ns: int
@@ -51,7 +51,8 @@ class Player:
         count, uncounted = rate * (CONNECTING_S + seconds), rate * CONNECTING_S
         numbers = range(first, first + count)
         timeout_s = CONNECTING_S + seconds + ARRIVAL_S
-        topics = {self.run.plan.changelog(table): table for table in self.run.plan.board.joins}
+        board = self.run.plan.board
+        topics = {self.run.plan.changelog(table): table for table in (*board.joins, *board.aggregates)}
         wanted = {topic: self._rows(table, numbers) for topic, table in topics.items()}
         places = {topic: self.run.end(table) for topic, table in topics.items()}
         bootstrap = self.stage.bootstrap
@@ -72,7 +73,8 @@ class Player:
         return Played(latencies_ms, sent.late_s * 1e3, sent.sent_ns[uncounted], sent.sent_ns[-1])
 
     def _rows(self, table: str, numbers: range) -> int:
-        how = self.run.plan.board.joins[table].how
+        join = self.run.plan.board.joins.get(table)
+        how = join.how if join else "aggregate"
         return sum(self.load.shows(number, how) for number in numbers)
 
     def _check(self) -> None:

@@ -31,10 +31,12 @@ INTERVAL = "5 minutes"
 _POLL_S = 0.02
 
 # Plain dicts: a board goes to other processes.
-WHOLE = Board(sources=dict(default_board().sources), joins=dict(default_board().joins))
-LEFT = replace(WHOLE, joins={"final_ui": WHOLE.joins["final_ui"]})
-INNER = replace(WHOLE, joins={"final_ui": replace(WHOLE.joins["final_ui"], how="inner")})
-ASOF = replace(WHOLE, joins={"user_account": WHOLE.joins["user_account"]})
+JOINED = Board(sources=dict(default_board().sources), joins=dict(default_board().joins))
+BY_TYPE = replace(default_board().aggregates["by_type"], measures=dict(default_board().aggregates["by_type"].measures))
+WHOLE = replace(JOINED, aggregates={"by_type": BY_TYPE})
+LEFT = replace(JOINED, joins={"final_ui": JOINED.joins["final_ui"]})
+INNER = replace(JOINED, joins={"final_ui": replace(JOINED.joins["final_ui"], how="inner")})
+ASOF = replace(JOINED, joins={"user_account": JOINED.joins["user_account"]})
 
 
 def over(board: Board, users: str, accounts: str) -> Board:

@@ -447,6 +447,9 @@ def _within_doubles(value: float) -> float | None:
 
 def _aggregates(board: Board, rows: dict[str, list[Found]]) -> dict[str, Table]:
     """One row for each group; windows that have ended by the newest time in such aggregates are gone."""
+    for name in {each.source for each in board.aggregates.values()}:
+        if _is_by_key(board.sources[name]):
+            rows = {**rows, name: [one for one in _current(rows[name]) if one.row]}
     groups = {name: _groups(each, rows[each.source]) for name, each in board.aggregates.items()}
     times = [
         one.record.timestamp_ms for name in groups for g in groups[name].values() for one in g if _keep(board, name)

@@ -74,7 +74,7 @@ class Pipeline:
         return False
 
     def kill(self, what: str) -> None:
-        """kill -9 of the Python process or of the JVM; both are gone when this returns."""
+        """kill -9 of the Python process, of the JVM, or without a name of both; they are gone when this returns."""
         family = self.processes()
         victims = [process for process in family if what in process.name()] or [self._process]
         for victim in victims:
@@ -120,6 +120,8 @@ def board_toml(board: Board) -> str:
         lines += [f'{word} = "{milliseconds} ms"' for word, milliseconds in times.items() if milliseconds]
         lines.append(f"[aggregates.{aggregate.name}.measures]")
         lines += [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in aggregate.measures.items()]
+    for alert in board.alerts.values():
+        lines += [f"[alerts.{alert.name}]", f"table = {json.dumps(alert.table)}", f"when = {json.dumps(alert.when)}"]
     return "\n".join(lines)
 
 

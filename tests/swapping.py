@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 from harness import PATIENCE_S, Bench, Event, Topics, emptied, until
 from process import Pipeline
 
-from liveboard.contract.board import Board, Wiring
+from liveboard.contract.board import Aggregate, Board, Wiring
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.names import Names
 from liveboard.contract.status import CONTROL_COLUMNS, BoardStatus, State, decode_status
@@ -27,6 +27,13 @@ from liveboard.kafka.admin import Admin
 
 CONTROL_TOPIC = Names().control
 BOARD = boards.default_board()
+BY_EMAIL = Aggregate(
+    name="by_email",
+    source="users",
+    by=("email",),
+    where="age > 0 AND NOT name IN ('a', 'null')",
+    measures={"people": "count(*)", "years": "sum(age)", "youngest": "min(age)", "last": "max(userId)"},
+)
 
 
 def wiring(number: int, join: str = "left", other_join: str = "asof") -> Wiring:
@@ -36,6 +43,12 @@ def wiring(number: int, join: str = "left", other_join: str = "asof") -> Wiring:
     return Wiring(topics, {"final_ui": join, "user_account": other_join})
 
 
+def _by_key(source: str) -> Board:
+    """The default board with a table by key, and an aggregate over it."""
+    board = boards.by_key(BOARD, source)
+    return replace(board, aggregates={**board.aggregates, "by_email": BY_EMAIL})
+
+
 class Swapping:
     """A broker with topics for a few wirings, and a pipeline."""
 
@@ -43,7 +56,7 @@ class Swapping:
         self, bootstrap: str, directory: Path, name: str = BOARD.name, by_key: str = "", **environment: str
     ) -> None:
         self.bootstrap = bootstrap
-        self.board = replace(boards.by_key(BOARD, by_key) if by_key else BOARD, name=name)
+        self.board = replace(_by_key(by_key) if by_key else BOARD, name=name)
         self.names = Names(name)
         self.admin = Admin({"bootstrap.servers": bootstrap})
         self.topics = Topics(bootstrap)

@@ -21,6 +21,7 @@ from liveboard.contract.tables import table_columns
 
 PATIENCE_S = 300.0
 TABLES = list(table_columns(default_board()))
+GROWING = [table for table in TABLES if table not in default_board().aggregates]
 LIVEBOARD = [sys.executable, "-m", "liveboard"]
 STATUS = re.compile(r"^(\w+): ([\d,]+) rows, [\d,]+ changes/s, (.+)$", re.MULTILINE)
 
@@ -91,11 +92,11 @@ class Up:
             time.sleep(0.1)
 
     def until_live_and_growing(self) -> None:
-        """Waits until every table is live and has more rows than now."""
+        """Waits until every table is live and has more rows than now; an aggregate has as many as there are groups."""
         self.until(lambda: self.rows().keys() == set(TABLES))
         before = self.rows()
         self.until(lambda: all(state.startswith("live") for state in self.states().values()))
-        self.until(lambda: all(self.rows()[table] > before[table] for table in TABLES))
+        self.until(lambda: all(self.rows()[table] > before[table] for table in GROWING))
 
     def end(self, with_signal: signal.Signals) -> list[psutil.Process]:
         """Ends it by a signal; returns the processes that are left."""

@@ -75,7 +75,7 @@ def _measure(stage: Stage, kind: type[System]) -> list[float]:
         window = chromium.launch(playwright)
         page = window.new_page(viewport={"width": 1440, "height": 900})
         with _opened(watched.system, page):
-            page.locator(".ag-cell", has_text=watched.load.mark).first.wait_for(timeout=PATIENCE_S * 1000)
+            page.locator(".ag-cell", has_text=str(watched.load.mark)).first.wait_for(timeout=PATIENCE_S * 1000)
             page.evaluate(_WATCH)
             say(f"browser, {kind.name}: {_RATE} events/s")
             for first, seconds in ((0, stage.sizes.warm_up_s), (1_000_000, stage.sizes.seconds)):

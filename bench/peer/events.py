@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from load import BALANCES, FIRST_MS, Event, History, account_json, user_json
+from load import ACCOUNT_TYPES, BALANCES, FIRST_MS, Event, History, account_json, account_text, user_json
 
 WINDOW = 300
 # Prime to the numbers of rows: events go round all of them.
@@ -93,18 +93,52 @@ class Present:
         return Event(self.accounts_topic, account_json(f"u{row_of(number, self.rows)}", f"n{number}", number))
 
 
+@dataclass(frozen=True)
+class Typed:
+    """Users, and accounts of a few types whose balances grow: the largest of a type tells how far it was counted."""
+
+    users_topic: str
+    accounts_topic: str
+    users: int
+    accounts: int
+    mark: int = -1
+    """The last balance of those at the beginning."""
+    rows: int = len(ACCOUNT_TYPES)
+
+    def events(self) -> Iterable[Event]:
+        """What is there at the beginning, with balances below zero."""
+        for user in range(self.users):
+            yield Event(self.users_topic, user_json(f"u{user}", f"Ada {user}"), FIRST_MS + user)
+        for number in range(-self.accounts, 0):
+            yield self.event(number)
+
+    def event(self, number: int) -> Event:
+        """A new account with its number as the balance."""
+        user, kind = f"u{row_of(number, self.users)}", ACCOUNT_TYPES[number % self.rows]
+        return Event(self.accounts_topic, account_text(user, kind, f"{number}.0"))
+
+
+Load = Present | Typed
+
+
 def row_of(number: int, rows: int = WINDOW) -> int:
     """Which of the changing rows the event of that number changes."""
     return number * _STRIDE % rows
 
 
-def shown_at(seen: Iterable[tuple[str | None, int]], first: int, rows: int = WINDOW) -> dict[int, int]:
+def shown_at(seen: Iterable[tuple[str | float | None, int]], first: int, rows: int = WINDOW) -> dict[int, int]:
     """When each event from a number on was shown, or a newer one in its place; `seen` is in the order of time."""
     times: dict[int, int] = {}
     for value, at in seen:
-        if value and value[0] == "n" and value[1:].isdigit():
-            number = int(value[1:])
-            while number >= first and number not in times:
-                times[number] = at
-                number -= rows
+        number = _number(value)
+        while number >= first and number not in times:
+            times[number] = at
+            number -= rows
     return times
+
+
+def _number(value: str | float | None) -> int:
+    """Of the event that is shown; below zero where it is none."""
+    if isinstance(value, str):
+        return int(value[1:]) if value[:1] == "n" and value[1:].isdigit() else -1
+    return -1 if value is None else int(value)

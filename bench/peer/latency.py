@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from peer.systems import Deephaven, Liveboard, System, TunedDeephaven
-from peer.watching import Outcome, showing
+from peer.watching import Outcome, Watched, showing
 from processes import say
 from report import Figure, Target, percentile
 from stage import Extra, Stage
@@ -34,7 +34,7 @@ Loads = dict[int, Outcome]
 def latency(stage: Stage) -> tuple[list[Figure], Extra]:
     """The figures, and the whole distributions by rate and system, in milliseconds."""
     sizes = stage.sizes
-    played = {
+    found = {
         system.name: measure(stage, system, sizes.latency_users, sizes.latency_users, RATES, sizes.seconds)
         for system in _SYSTEMS
     }
@@ -42,8 +42,8 @@ def latency(stage: Stage) -> tuple[list[Figure], Extra]:
         Figure(
             f"latency, {rate:,}/s, {label}, against {peer}",
             "ms",
-            percentile(played[Liveboard.name][rate].latencies_ms, percent),
-            percentile(played[peer][rate].latencies_ms, percent),
+            percentile(found[Liveboard.name][rate].latencies_ms, percent),
+            percentile(found[peer][rate].latencies_ms, percent),
             _TARGETS.get((peer, label)),
         )
         for rate in RATES
@@ -51,14 +51,14 @@ def latency(stage: Stage) -> tuple[list[Figure], Extra]:
         for label, percent in PERCENTILES.items()
     ]
     for peer in _PEERS:
-        ours, theirs = played[Liveboard.name][RATES[-1]].sent, played[peer][RATES[-1]].sent
+        ours, theirs = found[Liveboard.name][RATES[-1]].sent, found[peer][RATES[-1]].sent
         load = f"CPU, {RATES[-1]:,} events/s"
         figures += [
             Figure(f"{load}, against {peer}", "cores", ours.cores, theirs.cores),
             Figure(f"{load}, the broker, against {peer}", "cores", ours.broker_cores, theirs.broker_cores),
         ]
     curves = {
-        f"{rate:,}/s": {name: _curve(loads[rate].latencies_ms) for name, loads in played.items()} for rate in RATES
+        f"{rate:,}/s": {name: _curve(loads[rate].latencies_ms) for name, loads in found.items()} for rate in RATES
     }
     return figures, {"percents": _PERCENTS, "curves": curves}
 
@@ -112,14 +112,19 @@ def _by_part(latencies_ms: Sequence[float]) -> dict[str, list[float]]:
 
 def measure(stage: Stage, kind: type[System], users: int, accounts: int, rates: Sequence[int], seconds: int) -> Loads:
     """Plays the rates to a fresh system that has so many users and accounts already."""
-    loads: Loads = {}
     with showing(kind, stage, users, accounts) as watched:
-        warm_up_s = stage.sizes.warm_up_s
-        say(f"{kind.name}: warming up for {warm_up_s} s")
-        watched.play(0, max(rates), warm_up_s)
-        for number, rate in enumerate(rates, 1):
-            say(f"{kind.name}: {rate:,} events/s for {seconds} s")
-            loads[rate] = watched.play(number * 1_000_000, rate, seconds)
+        return played(watched, rates, seconds)
+
+
+def played(watched: Watched, rates: Sequence[int], seconds: int) -> Loads:
+    """Plays the rates one after the other, and something before to warm up."""
+    loads: Loads = {}
+    name, warm_up_s = watched.system.name, watched.system.stage.sizes.warm_up_s
+    say(f"{name}: warming up for {warm_up_s} s")
+    watched.play(0, max(rates), warm_up_s)
+    for number, rate in enumerate(rates, 1):
+        say(f"{name}: {rate:,} events/s for {seconds} s")
+        loads[rate] = watched.play(number * 1_000_000, rate, seconds)
     return loads
 
 

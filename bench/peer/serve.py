@@ -14,7 +14,7 @@ port, bootstrap, users, accounts, joins, *jvm_args = sys.argv[1:]
 server = Server(port=int(port), jvm_args=jvm_args)
 server.start()
 
-from deephaven import dtypes  # noqa: E402  the engine can be imported only when its Java runs
+from deephaven import agg, dtypes  # noqa: E402  the engine can be imported only when its Java runs
 from deephaven.stream.kafka import consumer  # noqa: E402
 from deephaven.table import Table  # noqa: E402
 
@@ -39,16 +39,19 @@ def _joined(how: str, left: Table, right: Table) -> Table:
         return left.natural_join(right.last_by("userId"), on="userId", joins=["accountType", "balance"])
     if how == "inner":
         return left.join(right, on="userId", joins=["accountType", "balance"])
+    if how == "by_type":
+        measures = [agg.count_("accounts"), agg.sum_("total=balance"), agg.max_(["largest=balance", "newest=ts"])]
+        return right.agg_by(measures, by="accountType")
     return right.aj(left, on=["userId", "ts >= ts"], joins=["name", "email", "age"])
 
 
 def board(users_topic: str, accounts_topic: str, kinds: str) -> dict[str, Table]:
-    """The source tables and the joins: the first is called final_ui, a second one user_account."""
+    """The source tables and the joins: final_ui, user_account, and the totals by_type."""
     left, right = _read(users_topic, _USERS), _read(accounts_topic, _ACCOUNTS)
     tables = {"users_ui": left, "accounts_ui": right}
     return tables | {
         name: _joined(how, left, right)
-        for name, how in zip(("final_ui", "user_account"), kinds.split(","), strict=False)
+        for name, how in zip(("final_ui", "user_account", "by_type"), kinds.split(","), strict=False)
     }
 
 

@@ -34,6 +34,7 @@ from liveboard.contract.names import Names
 _HERE = Path(__file__).parent
 _VENV = _HERE / ".venv"
 KEY = "bench"
+BY_TYPE = "by_type"
 _STOP_S = 60.0
 
 
@@ -49,7 +50,10 @@ _pathlib.Path("{file}").write_text(_json.dumps(_values))
 
 @dataclass(frozen=True)
 class Wiring:
-    """What the board reads; the first join is final_ui, a second one user_account. The default board's, if not told."""
+    """What the board reads; the first join is final_ui, a second one user_account. The default board's, if not told.
+
+    A third one, "by_type", is no join: the totals of the accounts by type.
+    """
 
     users: str
     accounts: str
@@ -163,6 +167,17 @@ topic = "{accounts}"
 schema = "userId string, accountType string, balance double"
 table = "accounts_ui"
 """
+    _TOTALS = """
+[board.aggregates.by_type]
+source = "accounts"
+by = ["accountType"]
+
+[board.aggregates.by_type.measures]
+accounts = "count(*)"
+total = "sum(balance)"
+largest = "max(balance)"
+newest = "max(ts)"
+"""
 
     def start(self) -> None:
         """All commands start at the same time."""
@@ -197,12 +212,13 @@ table = "accounts_ui"
         for name, how in zip(("final_ui", "user_account"), self.wiring.joins, strict=False):
             left, right = ("accounts", "users") if how == "asof" else ("users", "accounts")
             joins += f'\n[board.joins.{name}]\nleft = "{left}"\nright = "{right}"\non = "userId"\nhow = "{how}"\n'
+        totals = self._TOTALS if BY_TYPE in self.wiring.joins else ""
         return (
             f'[kafka]\nbootstrap_servers = "{self.stage.bootstrap}"\n'
             f'[server]\nport = {self.port}\npsk = "{KEY}"\n'
             f'[storage]\ndir = "{self.directory / "storage"}"\n'
             # What a swap replaces goes at once, as on the other side.
-            '[control]\nretire_after = "0 s"\n' + self._SOURCES.format(**self.wiring.topics) + joins
+            '[control]\nretire_after = "0 s"\n' + self._SOURCES.format(**self.wiring.topics) + joins + totals
         )
 
 

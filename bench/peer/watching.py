@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psutil
 from load import Pace, pace, produce
-from peer.events import WINDOW, Present, shown_at
+from peer.events import WINDOW, Load, Present, shown_at
 from peer.systems import System, Wiring
 from peer.viewers import Viewers
 from processes import Helper, say
@@ -44,16 +44,23 @@ class Outcome:
 @contextmanager
 def showing(kind: type[System], stage: Stage, users: int, accounts: int, rows: int = WINDOW) -> Iterator[Watched]:
     """A fresh system with the default board and so many users and accounts, as soon as a viewer shows all of them."""
-    topics = stage.new_topics()
-    load = Present(*topics, users, accounts, rows=rows)
+    load = Present(*stage.new_topics(), users, accounts, rows=rows)
+    wiring = Wiring(load.users_topic, load.accounts_topic)
+    with watching(kind(stage, wiring), load, "final_ui", "accountType", users) as watched:
+        yield watched
+
+
+@contextmanager
+def watching(system: System, load: Load, table: str, column: str, rows: int) -> Iterator[Watched]:
+    """The system, as soon as a viewer of the table shows that many rows and the load's mark in the column."""
+    stage = system.stage
     produce(stage.bootstrap, load.events())
-    system = kind(stage, Wiring(*topics))
     with system.viewers() as viewers, system:
-        say(f"{kind.name}: starting with {users:,} users and {accounts:,} accounts")
-        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": "final_ui"}], column="accountType")
-        viewers.order("until", PATIENCE_S, total=users, value=load.mark)
+        say(f"{system.name}: starting with {load.users:,} users and {load.accounts:,} accounts")
+        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": table}], column=column)
+        viewers.order("until", PATIENCE_S, total=rows, value=load.mark)
         yield Watched(system, viewers, load)
-    stage.admin.delete(topics)
+    stage.admin.delete([load.users_topic, load.accounts_topic])
 
 
 @dataclass(frozen=True)
@@ -62,19 +69,20 @@ class Watched:
 
     system: System
     viewers: Viewers
-    load: Present
+    load: Load
 
     def play(self, first: int, rate: int, seconds: int, uncounted_s: int = UNCOUNTED_S) -> Outcome:
         """Sends events from a number on and waits until the viewer shows the last of every row."""
         count = rate * (seconds + uncounted_s)
         self.viewers.order("collect")
         sent = self.send(first, rate, count)
-        seen: list[tuple[str | None, int]] = []
+        rows = self.load.rows
+        seen: list[tuple[str | float | None, int]] = []
         deadline = time.monotonic() + _ARRIVAL_S
         while True:
             seen += self.viewers.order("collect")["seen"][0]
-            times = shown_at(seen, first)
-            if all(number in times for number in range(first + max(0, count - WINDOW), first + count)):
+            times = shown_at(seen, first, rows)
+            if all(number in times for number in range(first + max(0, count - rows), first + count)):
                 break
             if time.monotonic() > deadline:
                 raise LiveboardError(f"{self.system.name} showed only {len(times)} of {count} events")

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from liveboard.contract.board import Aggregate, Board
 from liveboard.contract.expressions import parse_expression
 from liveboard.contract.types import column_type
+from liveboard.counting.values import compiled as evaluated
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.expressions import compiled
 from liveboard.pipeline.generation import Generation
@@ -66,7 +67,12 @@ def test_b40_expressions_mean_what_spark_sql_means(spark: SparkSession) -> None:
         *[F.expr(text).cast(column_type(found.type).spark).alias(text) for text, found in parsed.items()]
     )
     assert dict(ours.dtypes) == {text: column_type(found.type).spark for text, found in parsed.items()}
-    assert ours.collect() == theirs.collect()
+    found = ours.collect()
+    assert found == theirs.collect()
+    places = {name: place for place, name in enumerate(_COLUMNS)}
+    for row, expected in zip(_ROWS, found, strict=True):
+        written = [str(value) if isinstance(value, Decimal) else value for value in row]
+        assert {text: evaluated(each, places)(written) for text, each in parsed.items()} == expected.asDict()
 
 
 @pytest.mark.parametrize("text", ["i / 0", "i % 0", "b + 9223372036854775807", "d * 1e", "c / 0.00", "-b"])
@@ -75,7 +81,10 @@ def test_b40_what_cannot_be_computed_is_null(spark: SparkSession, text: str) -> 
         spark, [(5, -(2**63) if text == "-b" else 5, 1e308, Decimal(1))], "i int, b bigint, d double, c decimal(9,2)"
     )
     text = text.replace("1e", "1000000")
-    assert row.select(compiled(parse_expression(text, _COLUMNS), F.col)).collect() == [(None,)]
+    expression = parse_expression(text, _COLUMNS)
+    assert row.select(compiled(expression, F.col)).collect() == [(None,)]
+    written = [5, -(2**63) if text == "-b" else 5, 1e308, "1.00"]
+    assert evaluated(expression, {name: place for place, name in enumerate("ibdc")})(written) is None
 
 
 def test_b40_windows_that_have_ended_go_from_the_table_and_from_the_state(

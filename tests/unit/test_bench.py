@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import report
+from arrivals import number_in
 from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
-from peer.events import Past, row_of, shown_at
+from peer.events import Past, Typed, row_of, shown_at
 from peer.latency import without_longest_stop
 from report import Figure, Target, percentile
 from stage import QUICK, Sizes, Suite
@@ -28,6 +29,23 @@ def test_an_event_is_shown_when_its_row_shows_it_or_a_newer_one() -> None:
 
 def test_events_before_the_first_are_not_looked_for() -> None:
     assert shown_at([("n25", 40)], first=20, rows=5) == {25: 40, 20: 40}
+
+
+def test_the_largest_of_a_type_tells_how_far_its_accounts_were_counted() -> None:
+    load = Typed("users", "accounts", 20, 100)
+    kinds = [json.loads(load.event(number).value)["accountType"] for number in range(40)]
+    assert kinds == kinds[: load.rows] * 8
+    balances = [json.loads(event.value).get("balance") for event in load.events()]
+    assert max(balance for balance in balances if balance is not None) == load.mark
+    assert shown_at([(-1.0, 5), (11.0, 20), (21.0, 30)], first=10, rows=load.rows) == {11: 20, 16: 30, 21: 30}
+
+
+def test_a_group_shows_the_event_with_the_largest_balance_whatever_the_sum() -> None:
+    assert number_in(b'["savings",2,7.125,5.125,"2026-01-31T09:30:00.000000Z","2026-01-31T09:30:00.000000Z"]') == 5
+    assert number_in(b'["u7","Ada 7","7@acme.example",23,"savings",12.125,"2026-01-31T09:30:00.000000Z"]') == 12
+    assert number_in(b'["new9","n9","n@acme.example",20,null,null,"2026-01-31T09:30:00.000000Z"]') == 9
+    assert number_in(b'{"userId":"u7","accountType":"savings","balance":3.125}') == 3
+    assert number_in(b'["u7","Ada 7","7@acme.example",23,"savings",12.25,"2026-01-31T09:30:00.000000Z"]') is None
 
 
 def test_percentiles_are_values_that_were_measured() -> None:

@@ -24,12 +24,9 @@ def check_aggregate(document: Document, board: Board, aggregate: Aggregate, decl
         if declared and aggregate.source not in declared:
             document.problem((*at, "source"), expected_one_of("a source", declared, aggregate.source))
         return
-    if source.by_key:
-        expected = "expected a source in which every record is a row of its own"
-        found = f"found {source.name}, a table by key, whose records replace each other"
-        instead = f'use a view instead: [board.views.{aggregate.name}] with sql = "SELECT … FROM {source.table} …"'
-        document.problem((*at, "source"), f"{expected}, {found}; {instead}")
-        return
+    if source.by_key and aggregate.keep:
+        expected = f"expected no keep over {source.name}, a table by key, whose rows go when they are removed"
+        document.problem((*at, "keep"), f"{expected}, found one")
     if _check_by(document, at, aggregate, source):
         _check_measures(document, at, aggregate, source)
     if aggregate.where:

@@ -52,6 +52,16 @@ right = "users"
 on = "userId"
 how = "asof"
 
+[aggregates.by_type]
+source = "accounts"
+by = ["accountType"]
+
+[aggregates.by_type.measures]
+accounts = "count(*)"
+total = "sum(balance)"
+largest = "max(balance)"
+newest = "max(ts)"
+
 [alerts.overdrawn]
 table = "final_ui"
 when = [["balance", "<", 0]]

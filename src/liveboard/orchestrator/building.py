@@ -15,6 +15,7 @@ from liveboard.kafka import trouble
 from liveboard.kafka.admin import total
 from liveboard.orchestrator import generations
 from liveboard.orchestrator.catching_up import CatchingUp
+from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import keeping
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.workplace import Workplace, partitions
@@ -29,9 +30,10 @@ _FOLLOWED_AT_ONCE = 5_000
 class Builds:
     """Begins builds and sees them through; what fails is a LiveboardError or an error of Spark."""
 
-    def __init__(self, work: Workplace, repairing: Repairing) -> None:
+    def __init__(self, work: Workplace, repairing: Repairing, counting: Counting) -> None:
         self._work = work
         self._repairing = repairing
+        self._counting = counting
         self._catching_up: dict[str, CatchingUp] = {}
         self._look_for_topics_at = 0.0
         self._started = 0.0
@@ -102,7 +104,7 @@ class Builds:
         if name in work.running.following:
             if problem := work.running.problem(name):
                 raise LiveboardError(problem)
-            return work.running.is_seen(name) and self._has_caught_up(name)
+            return work.running.is_seen(name) and self._has_caught_up(name) and self._counting.is_complete(name)
         if generation.is_built():
             work.losses.look_at_build(name)
             work.running.follow(name)

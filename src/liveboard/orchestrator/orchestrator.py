@@ -15,6 +15,7 @@ from liveboard.contract.status import BEAT_S, AlertFigures, Phase, State
 from liveboard.orchestrator import generations, hearing
 from liveboard.orchestrator.building import Builds
 from liveboard.orchestrator.control import ControlTopic
+from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import Ending
 from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.listener import Listener, described
@@ -31,15 +32,21 @@ _STANDING_STILL = (Phase.STARTING, Phase.RESTARTING)
 class Orchestrator:
     """Moves the board from wiring to wiring, and keeps what is there running."""
 
-    def __init__(self, work: Workplace, alerts: Callable[[], Mapping[str, AlertFigures]] = dict) -> None:
-        """`alerts` gives the figures that the document has of them."""
+    def __init__(
+        self,
+        work: Workplace,
+        is_sure: Callable[[], bool],
+        alerts: Callable[[], Mapping[str, AlertFigures]] = dict,
+    ) -> None:
+        """`is_sure` says whether nobody else can keep the board now, `alerts` gives the figures of the document."""
         self._work = work
         self._alerts = alerts
         self._running = work.running
         self._listener = Listener(work)
         self._repairing = Repairing(work)
         self._ending = Ending(work)
-        self._builds = Builds(work, self._repairing)
+        self._counting = Counting(work, is_sure)
+        self._builds = Builds(work, self._repairing, self._counting)
         self._retry = Backoff()
         self._tombstones = 0
         self._beaten_at = time.monotonic()
@@ -58,6 +65,7 @@ class Orchestrator:
             self._keep_running()
             self._repairing.advance()
             self._ending.advance()
+            self._counting.advance()
             self._advance_build()
             self._take_steps()
             if self._beat() and not stopping.is_set():
@@ -218,6 +226,7 @@ class Orchestrator:
         """Ends our own connections for the generation."""
         self._repairing.drop(name)
         self._ending.drop(name)
+        self._counting.drop(name)
         self._builds.drop(name)
 
     def _beat(self) -> bool:

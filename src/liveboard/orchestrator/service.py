@@ -81,7 +81,7 @@ def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stoppin
                 is_sure=ownership.is_sure,
                 ends_with=OwnershipLost,
             )
-            orchestrator = Orchestrator(work, lambda: evaluator.figures)
+            orchestrator = Orchestrator(work, ownership.is_sure, lambda: evaluator.figures)
             with (
                 _beside(evaluator) if settings.board.alerts else nullcontext(),
                 ControlTopic(client_config, names.control, record.status.control, admin) as control,

@@ -79,10 +79,11 @@ class Grouping:
 
 
 def groupings(board: Board, first_id: int) -> list[Grouping]:
-    """The board's aggregates, numbered on from the memories of its joins."""
+    """The board's aggregates over records, numbered on from the memories of its joins."""
+    of_records = [each for each in board.aggregates.values() if not board.sources[each.source].by_key]
     return [
         Grouping(number, each, board.sources[each.source], measures_of(each, board.sources[each.source]))
-        for number, each in enumerate(board.aggregates.values(), first_id)
+        for number, each in enumerate(of_records, first_id)
     ]
 
 

@@ -103,7 +103,7 @@ def memories(board: Board) -> list[Memory]:
 
 
 def board_groupings(board: Board) -> list[Grouping]:
-    """The board's aggregates, which are remembered beside its joins."""
+    """The board's aggregates over records, which are remembered beside its joins; those over tables by key are not."""
     return groupings(board, len(memories(board)))
 
 

@@ -72,10 +72,8 @@ def test_b40_the_columns_of_an_aggregate(file: File) -> None:
         ),
         ({"window": "0 s"}, 'window: expected a duration above zero such as "1 minute" or "500 ms", found "0 s"'),
         (
-            {"source": "stock", "by": ["sku"]},
-            "source: expected a source in which every record is a row of its own, found stock, a table by key, whose"
-            " records replace each other; use a view instead: [board.views.by_shop] with"
-            ' sql = "SELECT … FROM stock_ui …"',
+            {"source": "stock", "by": ["sku"], "window": "1 minute", "keep": "1 hour"},
+            "keep: expected no keep over stock, a table by key, whose rows go when they are removed, found one",
         ),
     ],
 )

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from liveboard import config
 from liveboard.config import ConfigError, Duration, KafkaSettings, Secret, Settings, load
-from liveboard.config.board import AlertSettings, BoardSettings, JoinSettings, SourceSettings, default_tables
+from liveboard.config.board import (
+    AggregateSettings,
+    AlertSettings,
+    BoardSettings,
+    JoinSettings,
+    SourceSettings,
+    default_tables,
+)
 from liveboard.config.environment import variable
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.schema import Column
@@ -54,6 +61,19 @@ def test_the_defaults() -> None:
                 name="final_ui", left="users", right="accounts", on="userId", how="left", history=100
             ),
             "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
+        },
+        aggregates={
+            "by_type": AggregateSettings(
+                name="by_type",
+                source="accounts",
+                by=("accountType",),
+                measures={
+                    "accounts": "count(*)",
+                    "total": "sum(balance)",
+                    "largest": "max(balance)",
+                    "newest": "max(ts)",
+                },
+            )
         },
         alerts={"overdrawn": AlertSettings(name="overdrawn", table="final_ui", when=(("balance", "<", 0),))},
         views=loaded.board.views,

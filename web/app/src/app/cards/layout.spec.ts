@@ -38,27 +38,31 @@ describe('a board of cards', () => {
   });
 
   it('begins with the aggregates, and with alerts before other tables', () => {
-    const columns = (name: string): TableInfo['columns'] => [
-      { name: 'city', type: 'string' },
+    const columns = (name: string, group = 'city'): TableInfo['columns'] => [
+      { name: group, type: 'string' },
       { name, type: 'float64' },
+      { name: 'ts', type: 'timestamp' },
     ];
     const tables: TableInfo[] = [
       ...TABLES.slice(0, 1).map((users): TableInfo => ({ ...users, kind: 'source' })),
       { name: 'revenue', rows: 3, kind: 'aggregate', columns: columns('total') },
-      { name: 'prices', rows: 3, kind: 'aggregate', columns: columns('avg_price') },
-      { name: 'alerts_ui', rows: 0, kind: 'alert', columns: columns('value') },
+      { name: 'prices', rows: 3, kind: 'aggregate', columns: columns('avg_price', 'window_start') },
+      { name: 'alerts_ui', rows: 0, kind: 'alert', columns: columns('since').slice(0, 1) },
     ];
     expect(
-      defaultCards(tables).map(({ kind, table, column, measure }) => [kind, table, column, measure].join(' ')),
+      defaultCards(tables).map(({ kind, table, column, measure, height }) =>
+        [kind, table, column, measure, height].join(' '),
+      ),
     ).toEqual([
-      'number revenue total sum',
-      'number prices avg_price mean',
-      'number users_ui  rows',
-      'table alerts_ui  rows',
-      'table revenue  rows',
-      'table prices  rows',
-      'table users_ui  rows',
-      'line users_ui age rows',
+      'number revenue total sum 1',
+      'number prices avg_price mean 1',
+      'number users_ui  rows 1',
+      'table alerts_ui  rows 4',
+      'table revenue  rows 3',
+      'table prices  rows 4',
+      'table users_ui  rows 4',
+      'line prices avg_price rows 3',
+      'line users_ui age rows 3',
     ]);
   });
 

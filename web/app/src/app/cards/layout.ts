@@ -42,6 +42,9 @@ const MEASURE_NAMES: readonly (readonly [RegExp, Measure])[] = [
   [/^(min|least)|(min|least)$/i, 'least'],
   [/^(max|greatest)|(max|greatest)$/i, 'greatest'],
 ];
+/** Where an aggregate has it, its groups follow each other in time. */
+const WINDOW_COLUMN = 'window_start';
+const GROUPS_HEIGHT = 3;
 const MOST_CHARTS = 4;
 const MOST_NUMBERS = 4;
 
@@ -91,15 +94,17 @@ export function fits(kind: CardKind, column: Column): boolean {
 
 /**
  * The board of a configuration: a number for each aggregate, and of the other tables how many rows they have; the
- * tables, alerts before all others; and a chart for each number that has a time.
+ * tables, alerts before all others; and a chart for each number that has a time. Groups are no points in time, unless
+ * they are windows: such a table is small, and has no chart.
  */
 export function defaultCards(tables: readonly TableInfo[]): Card[] {
   const isOf = (kind: string) => (table: TableInfo) => table.kind === kind;
   const aggregates = tables.filter(isOf('aggregate'));
   const alerts = tables.filter(isOf('alert'));
   const others = tables.filter((table) => !aggregates.includes(table) && !alerts.includes(table));
+  const groups = aggregates.filter(({ columns }) => !columns.some(({ name }) => name === WINDOW_COLUMN));
   const charts = new Map<string, Card>();
-  for (const { name, columns } of [...aggregates, ...others]) {
+  for (const { name, columns } of [...aggregates, ...others].filter((table) => !groups.includes(table))) {
     if (!columns.some((column) => column.name === 'ts' && column.type === 'timestamp')) continue;
     for (const column of columns) {
       if (fits('line', column) && !charts.has(column.name)) {
@@ -112,7 +117,9 @@ export function defaultCards(tables: readonly TableInfo[]): Card[] {
       0,
       Math.max(MOST_NUMBERS, aggregates.length),
     ),
-    ...[...alerts, ...aggregates, ...others].map(({ name }) => card('table', name)),
+    ...[...alerts, ...aggregates, ...others].map((table) =>
+      card('table', table.name, groups.includes(table) ? { height: GROUPS_HEIGHT } : {}),
+    ),
     ...[...charts.values()].slice(0, MOST_CHARTS),
   ];
 }
