@@ -49,6 +49,7 @@ def up(arguments: argparse.Namespace) -> int:
     rate = arguments.rate if arguments.rate is not None else options.DEFAULT_RATE
     sampled = everything.Sample(arguments.sample, rate) if arguments.sample else None
     settings = config.load(arguments.config)
+    _provide_libraries()
     with _stopping() as stopping:
         everything.run(settings, arguments.config, sampled, stopping)
     return 0
@@ -60,6 +61,7 @@ def broker(arguments: argparse.Namespace) -> int:
     from liveboard.kafka.broker import Broker
 
     settings = config.load(arguments.config)
+    _provide_libraries()
     kafka = Broker(settings.storage.dir / "broker", settings.kafka.port)
     with _stopping() as stopping:
 
@@ -85,6 +87,7 @@ def pipeline(arguments: argparse.Namespace) -> int:
     from liveboard.orchestrator import service
 
     settings = config.load(arguments.config)
+    _provide_libraries()
     with _stopping() as stopping:
         service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
     return 0
@@ -270,6 +273,13 @@ def doctor(arguments: argparse.Namespace) -> int:
     from liveboard.commands import doctor as checks
 
     return 0 if checks.run(config.load(arguments.config)) else 1
+
+
+def _provide_libraries() -> None:
+    """After an installation with pip, the first command that needs the Java libraries fetches them."""
+    from liveboard.install import progress
+
+    progress.provide_libraries("liveboard: fetching the Java libraries, which takes a minute and is done once")
 
 
 def _parser() -> argparse.ArgumentParser:
