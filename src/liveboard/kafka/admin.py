@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -111,6 +112,15 @@ class Admin:
             raise self._failure(error, "describe", name) from error
         # Clusters without access control name no operations, or all.
         return not allowed or operation in allowed or AclOperation.ALL in allowed
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of those of these topics that are there: one that is made anew has another."""
+        ids = {}
+        described = self._client.describe_topics(TopicCollection(sorted(topics)), request_timeout=_TIMEOUT_S)
+        for name, future in described.items():
+            with contextlib.suppress(KafkaException):
+                ids[name] = str(future.result(_TIMEOUT_S).topic_id)
+        return ids
 
     def is_compacted(self, topic: str) -> bool:
         """Whether Kafka keeps the newest record of every key; False also where we may not know."""

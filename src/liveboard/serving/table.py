@@ -196,6 +196,19 @@ class Table:
         """All values as of now, None where a row was removed, and the position of the first."""
         return self._base, self._rows.copy()
 
+    def some_from(self, position: int, size: int) -> tuple[list[bytes], list[bytes], int]:
+        """The keys and the values of rows from a position on, and where the next ones begin.
+
+        Whoever goes on from there until the end has met every row that was there all the time, some perhaps twice.
+        """
+        start = max(0, position - self._base)
+        keys, rows = self._keys[start : start + size], self._rows[start : start + size]
+        return (
+            [key for key in keys if key is not None],
+            [row for row in rows if row is not None],
+            self._base + start + size,
+        )
+
     def index_of(self, position: int) -> int:
         """How many rows are before a position."""
         return position - self._base - bisect_left(self._holes, position)
