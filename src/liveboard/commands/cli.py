@@ -85,11 +85,14 @@ def pipeline(arguments: argparse.Namespace) -> int:
     """Run the pipeline alone: Spark joins the topics and keeps the tables' changelogs up to date."""
     from liveboard.kafka import address
     from liveboard.orchestrator import service
+    from liveboard.orchestrator.metrics import PipelineMetrics
 
     settings = config.load(arguments.config)
     _provide_libraries()
-    with _stopping() as stopping:
-        service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
+    metrics = PipelineMetrics()
+    with _stopping() as stopping, metrics.served(settings.pipeline):
+        bootstrap = address.bootstrap(settings)
+        service.run(settings, bootstrap, lambda text: print(text, flush=True), stopping, metrics.watch)
     return 0
 
 
