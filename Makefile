@@ -49,7 +49,7 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test test-fast check format audit web-dev screenshots bench bench-parts clean \
+.PHONY: help setup setup-dev setup-check demo test test-fast check format audit wheel web-dev screenshots bench bench-parts clean \
 	java caches remake
 
 help: ## Show this list
@@ -92,6 +92,9 @@ format: setup-check ## Format the code and repair what lint can repair
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 	@$(NPM) run --silent format
+
+wheel: setup ## Build what pip installs anywhere, with the page in it, into dist/
+	@$(BIN)/python -m hatchling build --target wheel
 
 web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SERVER (http://127.0.0.1:8080)
 	@$(NPM) run --silent dev

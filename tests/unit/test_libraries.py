@@ -50,7 +50,7 @@ def test_new_libraries_replace_the_old_ones_as_a_whole(prefix: Path, monkeypatch
     old.parent.mkdir(parents=True)
     old.touch()
     (libraries.directory() / "ivy.xml").write_text("<old/>")
-    with pytest.raises(LiveboardError, match="run `python -m liveboard.install`"):
+    with pytest.raises(LiveboardError, match=r"run `python -m liveboard\.install`"):
         libraries.jars("broker")
 
     use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
