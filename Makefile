@@ -115,6 +115,7 @@ bench: setup-dev $(PEER)/packages ## Measure liveboard and Deephaven side by sid
 bench-parts: setup-dev ## Measure the pipeline, the server and the page of liveboard, each alone
 	@$(BIN)/python bench/measure.py pipeline $(ARGS)
 	@$(BIN)/python bench/measure.py serving $(ARGS)
+	@$(BIN)/python bench/measure.py scaling $(ARGS)
 	@$(BIN)/python bench/measure.py page $(ARGS)
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays

@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,9 @@ class Load:
     """Changes rows, adds new ones late and removes some, in a thread; knows what the table must be."""
 
     def __init__(self, board: Board) -> None:
-        self.written = {key: {tuple(row)} for key, row in users(*range(ROWS)).items()}
+        self.written: dict[str, set[tuple[Any, ...]]] = {
+            key: {tuple(row[:2])} for key, row in users(*range(ROWS)).items()
+        }
         self.rows: dict[str, list[Any]] = users(*range(ROWS))
         self._board = board
         self._random = random.Random(20)
@@ -59,7 +62,7 @@ class Load:
                 del self.rows[key]
             else:
                 self.rows[key] = row
-                self.written.setdefault(key, set()).add(tuple(row))
+                self.written.setdefault(key, set()).add(tuple(row[:2]))
         self._board.write(str(self._board.live), changes)
 
     def expected(self) -> list[tuple[Any, ...]]:
@@ -99,8 +102,7 @@ def test_a_viewer_that_loses_its_server_goes_on_at_another_without_a_wrong_row(
 
     def look(update: Update) -> None:
         for key, row in zip(update.keys, update.rows, strict=True):
-            text = f"{row[2]:%Y-%m-%dT%H:%M:%S.%fZ}"
-            if (*row[:2], text) not in load.written[key]:
+            if row[:2] not in load.written[key]:
                 wrong.append((key, row))
 
     with balanced(one, two) as url, ExitStack() as viewers:
@@ -114,13 +116,13 @@ def test_a_viewer_that_loses_its_server_goes_on_at_another_without_a_wrong_row(
         wait(lambda: all(window.rows and window.stale_since is None for window in windows))
         one.start()
         load.stop()
-        for window in windows:
-            wait(lambda window=window: shown(window) == load.expected())
+        wait(lambda: all(shown(window) == load.expected() for window in windows))
         assert {window.stale_since for window in windows} == {None}
         assert wrong == []
         for replica in pair:
             with liveboard.connect(replica.url, KEY) as client:
-                wait(lambda client=client: [row[:2] for row in client.table("users_ui").rows()] == load.expected())
+                table = client.table("users_ui")
+                wait(partial(lambda table: [row[:2] for row in table.rows()] == load.expected(), table))
 
 
 def test_a_server_that_starts_again_begins_with_its_snapshot_if_it_fits(
