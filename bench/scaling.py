@@ -99,7 +99,7 @@ def replicas(stage: Stage) -> list[Figure]:
             await_ready(ready, "the viewers", PATIENCE_S)
             counting.set()
             busy, used = cores(processes, seconds), _memory(processes) - before
-            frames = crowd.result(PATIENCE_S) / seconds
+            frames = crowd.result(PATIENCE_S)
         name = f"{count} server{'s' if count > 1 else ''}"
         figures += [
             Figure(f"{name}, no viewers, all together", "cores", alone),
