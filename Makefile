@@ -52,8 +52,8 @@ REMAKE := $(shell [ "$$(cat $(VENV)/made 2>/dev/null)" = "$(CURDIR)" ] && [ ! -e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-check demo test test-fast soak check format audit web-dev screenshots bench bench-parts clean \
-	java caches remake
+.PHONY: help setup setup-dev setup-check demo test test-fast soak check format audit wheel web-dev screenshots bench \
+	bench-parts clean java caches remake
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ format: setup-check ## Format the code and repair what lint can repair
 	@$(BIN)/ruff check --fix
 	@$(NPM) run --silent format
 
+wheel: setup ## Build what pip installs anywhere, with the page in it, into dist/
+	@$(BIN)/python -m hatchling build --target wheel
+
 web-dev: setup ## Run the page from its sources, over the server at LIVEBOARD_SERVER (http://127.0.0.1:8080)
 	@$(NPM) run --silent dev
 
@@ -118,6 +121,7 @@ bench: setup-dev $(PEER)/packages ## Measure liveboard and Deephaven side by sid
 bench-parts: setup-dev ## Measure the pipeline, the server and the page of liveboard, each alone
 	@$(BIN)/python bench/measure.py pipeline $(ARGS)
 	@$(BIN)/python bench/measure.py serving $(ARGS)
+	@$(BIN)/python bench/measure.py scaling $(ARGS)
 	@$(BIN)/python bench/measure.py page $(ARGS)
 
 clean: ## Remove what set-up, tests and checks have made; data in .liveboard stays

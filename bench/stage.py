@@ -36,6 +36,8 @@ class Sizes:
     swaps: int = 5
     rows: int = 1_000_000
     """Of the table that the server alone is measured with."""
+    replicas: tuple[int, ...] = (1, 2, 4)
+    replica_viewers: int = 400
     page_rows: int = 100_000
     warm_builds: int = 2
     long_s: int = 330
@@ -63,6 +65,8 @@ QUICK = Sizes(
     keys_s=1,
     swaps=1,
     rows=20_000,
+    replicas=(1, 2),
+    replica_viewers=20,
     page_rows=2_000,
     warm_builds=1,
     long_s=6,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
+import debian
 from playwright.sync_api import Browser, Playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -26,21 +25,12 @@ def launch(playwright: Playwright) -> Browser:
 
 
 def _find(playwright: Playwright) -> str:
-    if found := _on_path():
+    if found := debian.find(*_NAMES):
         return found
     own = Path(playwright.chromium.executable_path)
     if own.exists():
         return str(own)
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        print("installing Debian's chromium, once ...", flush=True)
-        for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"]):
-            subprocess.run(
-                command, check=False, capture_output=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            )
-        if found := _on_path():
-            return found
+    debian.install("chromium")
+    if found := debian.find(*_NAMES):
+        return found
     raise RuntimeError(_SENTENCE)
-
-
-def _on_path() -> str | None:
-    return next((found for name in _NAMES if (found := shutil.which(name))), None)

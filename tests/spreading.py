@@ -19,6 +19,7 @@ LONGEST = (
     "tests/browser/test_whole.py",
     "tests/integration/test_fuzz.py",
     "tests/integration/test_broker.py",
+    "tests/integration/test_replicas.py",
     "tests/browser/",
     "tests/integration/",
 )

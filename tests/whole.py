@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ STATUS = re.compile(r"^(\w+): ([\d,]+) rows, [\d,]+ changes/s, (.+)$", re.MULTIL
 class Up:
     """A running `liveboard up --sample` whose output is a file."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, liveboard: Sequence[str] = LIVEBOARD) -> None:
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LIVEBOARD_")},
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
@@ -37,7 +37,10 @@ class Up:
             "LIVEBOARD_SERVER_PORT": "0",
             "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
         }
+        if liveboard is not LIVEBOARD:
+            self.environ.pop("PYTHONPATH", None)  # it would be found before what is installed
         self._directory = directory
+        self._liveboard = liveboard
         self._output = directory / "up.out"
         self._seen = 0
 
@@ -46,7 +49,7 @@ class Up:
         with self._output.open("ab") as output:
             self._seen = output.tell()
             self.process = subprocess.Popen(
-                [*LIVEBOARD, "up", "--sample", "--rate", str(rate)],
+                [*self._liveboard, "up", "--sample", "--rate", str(rate)],
                 cwd=self._directory,
                 env=self.environ,
                 stdout=output,
@@ -114,7 +117,7 @@ class Up:
     def try_to_run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The same, whatever becomes of it."""
         return subprocess.run(
-            [*LIVEBOARD, *words],
+            [*self._liveboard, *words],
             cwd=self._directory,
             env=self.environ,
             capture_output=True,
@@ -147,9 +150,9 @@ def command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def up_in(directory: Path, rate: int = 200) -> Iterator[Up]:
+def up_in(directory: Path, rate: int = 200, liveboard: Sequence[str] = LIVEBOARD) -> Iterator[Up]:
     """A running one that leaves nothing behind, however it ends."""
-    running = Up(directory)
+    running = Up(directory, liveboard)
     running.start(rate)
     try:
         yield running

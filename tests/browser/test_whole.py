@@ -1,4 +1,5 @@
-"""The real whole in a real browser: `liveboard up --sample` with its broker, Spark and server, and what kills them."""
+"""The real whole in a real browser: `liveboard up --sample` from the wheel, with its broker, Spark and server, and what
+kills them."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import installed
 import pytest
 from confluent_kafka import Producer
 from looking import COUNT_FEWEST_ROWS, expect_first, expect_range, table
 from playwright.sync_api import Page, expect
-from whole import Up, up_in
+from whole import Up, command, up_in
 
 from liveboard.commands import access
 from liveboard.commands.access import Access
@@ -25,8 +27,9 @@ STALE = re.compile(r"^stale since \d\d:\d\d:\d\d$")
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """Everything, with a little sample data."""
-    with up_in(tmp_path_factory.mktemp("up"), rate=20) as running:
+    """Everything, as installed by pip in an empty virtual environment, with a little sample data."""
+    liveboard = installed.from_wheel(tmp_path_factory.mktemp("installed"))
+    with up_in(tmp_path_factory.mktemp("up"), rate=20, liveboard=[str(liveboard)]) as running:
         running.until(lambda: running.rows().get("final_ui"))
         yield running
 
@@ -61,6 +64,12 @@ def expect_event(board: Page, up: Up, name: str) -> None:
         grid.get_by_role("searchbox").fill(name)
         expect(grid.locator(".range")).to_have_text("rows 1\N{EN DASH}1 of 1", timeout=PATIENCE_MS)
         expect_first(grid, "userId", [f"id of {name}"])
+
+
+def test_all_of_it_is_installed_by_pip(up: Up) -> None:
+    started = [command(process) for process in up.family() if "-m liveboard" in command(process)]
+    assert len(started) >= 3
+    assert [line for line in started if "/environment/bin/python" not in line] == []
 
 
 def test_events_appear(board: Page, up: Up) -> None:

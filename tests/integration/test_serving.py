@@ -301,7 +301,7 @@ def test_the_board_can_come_after_the_server(kafka: str) -> None:
         board.switch(generation)
         running.bound(generation)
         assert client.subscribe(4)["total"] == 2
-        assert get(running, "/readyz", key=None) == (200, {"status": "ready", "generation": generation})
+        wait(lambda: get(running, "/readyz", key=None) == (200, {"status": "ready", "generation": generation}))
         Admin({"bootstrap.servers": kafka}).create_changelogs([NAMES.verdicts])
         assert client.subscribe(5, "control_raw")["total"] == 0
         board.write_topic(NAMES.verdicts, {"0-0": [0, 0, "{}", "rejected", "why", at(1)]})

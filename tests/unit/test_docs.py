@@ -30,10 +30,11 @@ BEHAVIOUR = (ROOT / "docs/behaviour.md").read_text()
 GLOSSARY = (ROOT / "docs/glossary.md").read_text()
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PIPELINE_METRICS = (ROOT / "src/liveboard/orchestrator/metrics.py").read_text()
 SERVING = "".join(file.read_text() for file in sorted((ROOT / "src/liveboard/serving").glob("*.py")))
 
-SETTING = re.compile(r"`((?:kafka|spark|server|storage|control|board)(?:\.[a-z_<>]+)+)`")
-FILES_LIKE_SETTINGS = {"server.json", "kafka.address"}
+SETTING = re.compile(r"`((?:kafka|spark|pipeline|server|storage|control|board)(?:\.[a-z_<>]+)+)`")
+FILES_LIKE_SETTINGS = {"server.json", "kafka.address", "pipeline.out"}
 
 
 def test_a_stranger_reads_the_readme_to_its_end() -> None:
@@ -115,7 +116,7 @@ def test_every_export_format_is_documented() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    metrics = set(re.findall(r'"(liveboard_[a-z_]+)"', SERVING))
+    metrics = set(re.findall(r'"(liveboard_[a-z_]+)"', SERVING + PIPELINE_METRICS))
     assert len(metrics) > 15
     documented = re.findall(r"^\| `(liveboard_[a-z_]+)`", OPERATIONS, re.MULTILINE)
     assert metrics == {name.removesuffix("_total") for name in documented}

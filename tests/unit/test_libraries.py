@@ -1,12 +1,14 @@
 """The Java libraries: where they are, and what is said when they are not."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from liveboard import __version__
 from liveboard.contract.errors import LiveboardError
-from liveboard.install import java, libraries
+from liveboard.install import java, libraries, progress
 
 RESOLVED = """\
 :: resolving dependencies :: liveboard#liveboard;working@vm
@@ -39,7 +41,7 @@ touch "$into/spark/connector-2.jar" "$into/broker/kafka-2.jar"
 
 
 def test_missing_libraries_say_what_to_do(prefix: Path) -> None:
-    with pytest.raises(LiveboardError, match=f"not in {prefix}.*run `make setup`"):
+    with pytest.raises(LiveboardError, match=f"not in {prefix}.*run `python -m liveboard.install`"):
         libraries.jars("broker")
 
 
@@ -48,7 +50,7 @@ def test_new_libraries_replace_the_old_ones_as_a_whole(prefix: Path, monkeypatch
     old.parent.mkdir(parents=True)
     old.touch()
     (libraries.directory() / "ivy.xml").write_text("<old/>")
-    with pytest.raises(LiveboardError, match="run `make setup`"):
+    with pytest.raises(LiveboardError, match=r"run `python -m liveboard\.install`"):
         libraries.jars("broker")
 
     use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
@@ -57,6 +59,43 @@ def test_new_libraries_replace_the_old_ones_as_a_whole(prefix: Path, monkeypatch
     assert [jar.name for jar in libraries.jars("broker")] == ["kafka-2.jar"]
     assert [jar.name for jar in libraries.jars("spark")] == ["connector-2.jar"]
     assert [entry.name for entry in libraries.directory().parent.iterdir()] == ["jars"]
+
+
+def test_they_are_fetched_once(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    progress.provide_libraries("fetching")
+    assert capsys.readouterr().out == "fetching ...\n      2 jars\n"
+    use_ivy(prefix, monkeypatch, "exit 1")
+    progress.provide_libraries("fetching")
+    assert capsys.readouterr().out == ""
+
+
+def test_where_python_is_not_writable_they_are_in_the_users_cache(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(prefix / "cache"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    progress.provide_libraries("fetching")
+    assert libraries.directory() == prefix / "cache" / "liveboard" / __version__ / "jars"
+    assert libraries.fetched()
+
+
+def test_those_of_an_image_are_found_by_who_may_not_write_there(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    progress.provide_libraries("fetching")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert libraries.directory().is_relative_to(prefix / "share")
+
+
+def test_nowhere_to_write_is_one_sentence(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (prefix / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(prefix / "file"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(LiveboardError, match=r"expected a directory to write to at .*; set XDG_CACHE_HOME to one\."):
+        progress.provide_libraries("fetching")
 
 
 def test_a_failed_fetch_keeps_what_was_there(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,7 @@ def up(arguments: argparse.Namespace) -> int:
     rate = arguments.rate if arguments.rate is not None else options.DEFAULT_RATE
     sampled = everything.Sample(arguments.sample, rate) if arguments.sample else None
     settings = config.load(arguments.config)
+    _provide_libraries()
     with _stopping() as stopping:
         everything.run(settings, arguments.config, sampled, stopping)
     return 0
@@ -61,6 +62,7 @@ def broker(arguments: argparse.Namespace) -> int:
     from liveboard.kafka.broker import Broker
 
     settings = config.load(arguments.config)
+    _provide_libraries()
     kafka = Broker(settings.storage.dir / "broker", settings.kafka.port)
     with _stopping() as stopping:
 
@@ -84,10 +86,14 @@ def pipeline(arguments: argparse.Namespace) -> int:
     """Run the pipeline alone: Spark joins the topics and keeps the tables' changelogs up to date."""
     from liveboard.kafka import address
     from liveboard.orchestrator import service
+    from liveboard.orchestrator.metrics import PipelineMetrics
 
     settings = config.load(arguments.config)
-    with _stopping() as stopping, _in_time(stopping):
-        service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
+    _provide_libraries()
+    metrics = PipelineMetrics()
+    with _stopping() as stopping, _in_time(stopping), metrics.served(settings.pipeline):
+        bootstrap = address.bootstrap(settings)
+        service.run(settings, bootstrap, lambda text: print(text, flush=True), stopping, metrics.watch)
     return 0
 
 
@@ -271,6 +277,13 @@ def doctor(arguments: argparse.Namespace) -> int:
     from liveboard.commands import doctor as checks
 
     return 0 if checks.run(config.load(arguments.config)) else 1
+
+
+def _provide_libraries() -> None:
+    """After an installation with pip, the first command that needs the Java libraries fetches them."""
+    from liveboard.install import progress
+
+    progress.provide_libraries("liveboard: fetching the Java libraries, which takes a minute and is done once")
 
 
 def _parser() -> argparse.ArgumentParser:

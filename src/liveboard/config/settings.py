@@ -159,6 +159,14 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PipelineSettings:
+    """Where Prometheus finds the pipeline's metrics (port 0: nowhere)."""
+
+    metrics_host: values.FilledText = "127.0.0.1"
+    metrics_port: values.Port = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class StorageSettings:
     """Where the broker's data and the checkpoints are kept."""
 
@@ -240,6 +248,7 @@ class Settings:
         default_factory=RegistrySettings
     )
     spark: SparkSettings = field(default_factory=SparkSettings)
+    pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     server: Annotated[ServerSettings, Section(ServerSettings, check=_check_server)] = field(
         default_factory=ServerSettings
     )

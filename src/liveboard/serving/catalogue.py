@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from liveboard.contract.changelog import encode_row
 from liveboard.contract.frames import Code, FrameError, TableInfo
-from liveboard.contract.names import ALERTS_TABLE, STATUS_TABLE, generation_number, is_table_name
+from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, STATUS_TABLE, generation_number, is_table_name
 from liveboard.contract.schema import Column
 from liveboard.contract.status import STATUS_KEY, BoardStatus, State, status_columns, status_row
 from liveboard.serving.auth import Grant
@@ -53,8 +53,18 @@ class Catalogue:
         """Whether the board's status is known and its live generation is what names mean."""
         return self.status is not None and self.live is not None and self.live == self.status.live
 
+    @property
+    def missing(self) -> list[str]:
+        """The tables beside the generation's that are not loaded yet."""
+        own = (CONTROL_TABLE, ALERTS_TABLE) if self.status and self.status.alerts else (CONTROL_TABLE,)
+        return [name for name in own if (None, name) not in self._tables]
+
     def __iter__(self) -> Iterator[Table]:
         return iter(tuple(self._tables.values()))
+
+    def get(self, generation: str | None, name: str) -> Table | None:
+        """A loaded table, whoever may see it."""
+        return self._tables.get((generation, name))
 
     def named(self) -> list[Table]:
         """The tables that names mean: those of the generation in the board's order, then the others by name."""

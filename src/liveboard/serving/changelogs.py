@@ -70,6 +70,10 @@ class Changelog:
             self.position = (last.offset() or 0) + 1
         return others
 
+    def begin_with(self, rows: dict[bytes, bytes], position: int) -> None:
+        """Takes rows as gathered from what is before the position."""
+        self._gathered, self.position = rows, position
+
     def load(self, max_rows: int) -> Table:
         """The table as gathered."""
         gathered, self._gathered = self._gathered, {}

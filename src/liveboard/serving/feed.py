@@ -6,23 +6,27 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from liveboard.config.values import RowCaps
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.contract.status import BoardStatus
 from liveboard.kafka import trouble
+from liveboard.kafka.admin import Admin
 from liveboard.kafka.reader import REFUSED
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.changelogs import Changelog, Changelogs
 from liveboard.serving.feed_health import FeedHealth
 from liveboard.serving.handover import Handover
 from liveboard.serving.saved import Saved
+from liveboard.serving.snapshots import Snapshots
 from liveboard.serving.status_topic import StatusTopic
 from liveboard.serving.topic_ends import TopicEnds, asking
 
@@ -51,6 +55,7 @@ class Feed:
         loop: asyncio.AbstractEventLoop,
         max_rows: RowCaps | None = None,
         saved: Saved | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self.health = FeedHealth()
         self.lags: dict[tuple[str | None, str], int] = {}
@@ -79,6 +84,7 @@ class Feed:
         self._changelogs = Changelogs(names)
         self._status = StatusTopic()
         self._saved = saved or Saved()
+        self._snapshots = snapshots or Snapshots(None)
         self._looked = 0.0
         self._wondered = 0.0
         self._is_cut_off = False
@@ -141,6 +147,15 @@ class Feed:
         for changelog in self._changelogs:
             if not changelog.is_loaded and changelog.is_read:
                 self._handover.do(self._catalogue.loaded, changelog.load(self._max_rows.of(changelog.name)))
+        if due := self._snapshots.due(self._changelogs):
+            self._handover.do(
+                self._snapshot,
+                due.generation,
+                due.name,
+                due.topic,
+                self._topic_ids([due]).get(due.topic, ""),
+                due.position,
+            )
         if status := self._status.news():
             self._follow(consumer, status)
         elif status := self._status.caught_up(time.time()):
@@ -182,9 +197,37 @@ class Feed:
             self.health.allowed(changelog.topic)
             consumer.incremental_unassign([TopicPartition(changelog.topic, 0)])
         if new:
+            self._begin(consumer, [changelog for changelog in new if changelog.generation is not None])
             self._assign(consumer, new)
         self.health.answered()
         self._handover.do(self._catalogue.status_changed, status)
+
+    def _begin(self, consumer: Consumer, changelogs: Sequence[Changelog]) -> None:
+        """Begins with the snapshots that there are, instead of the topics' beginnings."""
+        if not self._snapshots.is_on:
+            return
+        followed = {changelog.topic for changelog in self._changelogs}
+        self._snapshots.keep_only(followed, re.compile(rf"{re.escape(self._names.board)}\.g\d+\."))
+        kept = [changelog for changelog in changelogs if self._snapshots.has(changelog.topic)]
+        ids = self._topic_ids(kept)
+        for changelog in kept:
+            with contextlib.suppress(KafkaException):
+                place = TopicPartition(changelog.topic, 0)
+                if changelog.topic in ids and (ends := consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)):
+                    self._snapshots.load(changelog, ids[changelog.topic], *ends)
+
+    def _topic_ids(self, changelogs: Sequence[Changelog]) -> dict[str, str]:
+        """As far as they can be known."""
+        try:
+            return (
+                Admin(self._client_config).topic_ids(changelog.topic for changelog in changelogs) if changelogs else {}
+            )
+        except LiveboardError as error:
+            _log.warning("no snapshots", extra={"reason": str(error)})
+            return {}
+
+    def _snapshot(self, generation: str, name: str, topic: str, topic_id: str, offset: int) -> None:
+        self._snapshots.write(self._catalogue.get(generation, name), topic, topic_id, offset)
 
     def _assign(self, consumer: Consumer, changelogs: Iterable[Changelog]) -> None:
         # librdkafka takes a second to look for a topic that it has not heard of.
@@ -243,6 +286,8 @@ class Feed:
                 wanted[topic].end = end
             elif end.code() in REFUSED:
                 self.health.refused(topic, end.str())
+            elif topic == self._names.verdicts and end.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                wanted[topic].end = 0
 
     def _known_end(self, consumer: Consumer, changelog: Changelog) -> int:
         found = consumer.get_watermark_offsets(TopicPartition(changelog.topic, 0), cached=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from time import time
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -31,6 +31,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._latency = Histogram(
             "liveboard_latency_seconds",
             "From the Kafka timestamp of a new row's event to its sending to the first viewer",

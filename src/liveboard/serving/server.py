@@ -43,6 +43,7 @@ from liveboard.serving.preview import Previews
 from liveboard.serving.reception import Reception
 from liveboard.serving.records import Lookups
 from liveboard.serving.saved import Saved
+from liveboard.serving.snapshots import Snapshots
 from liveboard.serving.sql_views import SqlViews
 from liveboard.serving.throttle import Throttle
 from liveboard.serving.tls import Certificate
@@ -55,6 +56,7 @@ _PING_S = 20.0
 _GOODBYE_S = 5
 _WATCH_S = 0.1
 _SWITCH_S = 0.001
+_SNAPSHOTS = "server"
 _USED_LINKS = "used-login-links.json"
 
 _log = logging.getLogger(__name__)
@@ -166,7 +168,8 @@ class LiveServer:
         loop = asyncio.get_running_loop()
         saved = Saved()
         saved.defined = self.sql.define
-        self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved)
+        snapshots = Snapshots(self._storage / _SNAPSHOTS if self._storage else None)
+        self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved, snapshots)
         counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed, self.sql))
         self.exports = Exports(limits.exports)
         control = TopicWriter(self._client_config, self._names.control)
@@ -183,6 +186,7 @@ class LiveServer:
             finally:
                 beating.cancel()
                 await self.feed.stop()
+                await snapshots.stop()
                 await self.sql.stop()
                 await self.exports.stop()
                 await self.views.stop()

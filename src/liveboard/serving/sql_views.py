@@ -101,6 +101,12 @@ class SqlViews:
         await self._of_viewers.answer(asking)
         return asking.reads
 
+    @property
+    def missing(self) -> list[str]:
+        """The configured views that have not been evaluated yet; one whose statement fails is not waited for."""
+        names = [view.name for view in self._configured]
+        return [name for name in names if self._views[name].table is None and name not in self._why]
+
     async def stop(self) -> None:
         """Ends all of them."""
         for statement in (*self._views.values(), *self._asked.values()):

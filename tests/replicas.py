@@ -1,0 +1,84 @@
+"""Servers as processes of their own, and the load balancer of `deploy/` before them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import debian
+from live import KEY, wait
+from ports import closed_port
+
+_CONFIGURATION = Path(__file__).parents[1] / "deploy" / "haproxy.cfg"
+_BOARD = '[sources.users]\ntopic = "users"\nschema = "userId string, age bigint"\ntable = "users_ui"'
+
+
+class Replica:
+    """`liveboard serve` on a port that it keeps."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.port = closed_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._output = directory / f"{self.port}.out"
+        self._environment = {
+            **os.environ,
+            "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
+            "LIVEBOARD_STORAGE_DIR": str(directory / str(self.port)),
+            "LIVEBOARD_SERVER_PORT": str(self.port),
+            "LIVEBOARD_SERVER_PSK": KEY,
+            "LIVEBOARD_BOARD": _BOARD,
+        }
+
+    def start(self) -> None:
+        """Returns when it has every table."""
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "liveboard", "serve"], env=self._environment, stdout=output, stderr=output
+            )
+        wait(self.is_ready)
+
+    def is_ready(self) -> bool:
+        """What a load balancer asks."""
+        assert self._process.poll() is None, self._output.read_text()
+        return answer(f"{self.url}/readyz") is not None
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric."""
+        lines = (answer(f"{self.url}/metrics") or "").splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+
+    def kill(self) -> None:
+        """As the system would without memory."""
+        self._process.kill()
+        self._process.wait()
+
+
+def answer(url: str) -> str | None:
+    """What is answered with 200; None for anything else."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as found:
+            return str(found.read().decode())
+    except (urllib.error.URLError, OSError):
+        return None
+
+
+@contextmanager
+def balanced(one: Replica, two: Replica) -> Iterator[str]:
+    """The address of HAProxy before two servers."""
+    port = closed_port()
+    places = {"LISTEN": port, "SERVER_1": one.port, "SERVER_2": two.port}
+    environment = {f"LIVEBOARD_{name}": f"127.0.0.1:{number}" for name, number in places.items()}
+    program = debian.provide("haproxy", "haproxy", "the tests of several servers")
+    running = subprocess.Popen([program, "-db", "-f", str(_CONFIGURATION)], env={**os.environ, **environment})
+    try:
+        wait(lambda: answer(f"http://127.0.0.1:{port}/readyz"))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.kill()
+        running.wait()

@@ -1,0 +1,160 @@
+"""The files of deploy/ name what the code has: commands, settings, ports, paths, metrics."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import debian
+import pytest
+import yaml
+
+from liveboard import config
+from liveboard.config import Settings, documented_keys
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+ALERTS: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]
+DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana.json").read_text())
+METRICS = "".join((ROOT / f"src/liveboard/{place}/metrics.py").read_text() for place in ("serving", "orchestrator"))
+OF_PROXY = {"LIVEBOARD_LISTEN", "LIVEBOARD_SERVER_1", "LIVEBOARD_SERVER_2"}
+OF_PROMETHEUS = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+
+
+def manifest(kind: str, name: str) -> dict[str, Any]:
+    """A Kubernetes object."""
+    [found] = [each for each in MANIFESTS if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+PODS = [
+    (kind, manifest(kind, f"liveboard-{name}")["spec"]["template"])
+    for kind, name in (("StatefulSet", "pipeline"), ("Deployment", "server"))
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
+def test_every_variable_is_a_setting(file: Path) -> None:
+    known = {f"LIVEBOARD_{key.upper().replace('.', '_')}" for key in documented_keys()} | {"LIVEBOARD_BOARD"} | OF_PROXY
+    named = set(re.findall(r"\bLIVEBOARD_[A-Z0-9_]+", file.read_text()))
+    assert {name.removesuffix("_FILE") for name in named} - known == set()
+
+
+def test_every_command_is_there() -> None:
+    text = subprocess.run([sys.executable, "-m", "liveboard", "--help"], capture_output=True, text=True, check=True)
+    commands = set(re.findall(r"^    ([a-z]+) ", text.stdout, re.MULTILINE))
+    units = "".join(path.read_text() for path in (DEPLOY / "systemd").iterdir())
+    named = set(re.findall(r"^ExecStart=\S+/liveboard (\w+)", units, re.MULTILINE))
+    named |= {service["command"][0] for service in COMPOSE["services"].values() if "command" in service}
+    named |= {container["args"][0] for _, pod in PODS for container in pod["spec"]["containers"]}
+    assert named == {"serve", "pipeline"}
+    assert named <= commands
+
+
+def test_ports_agree() -> None:
+    metrics = re.findall(r"METRICS_PORT=(\d+)", DOCKERFILE)[0]
+    server = str(Settings().server.port)
+    assert re.findall(r"^EXPOSE (.+)$", DOCKERFILE, re.MULTILINE) == [f"{server} {metrics}"]
+    places = [container["ports"][0]["containerPort"] for _, pod in PODS for container in pod["spec"]["containers"]]
+    assert [str(port) for port in places] == [metrics, server]
+    assert [pod["metadata"]["annotations"]["prometheus.io/port"] for _, pod in PODS] == [metrics, server]
+    scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    targets = [target for job in scraped for each in job["static_configs"] for target in each["targets"]]
+    assert targets == [f"server-1:{server}", f"server-2:{server}", f"pipeline:{metrics}"]
+    assert {target.split(":")[0] for target in targets} <= COMPOSE["services"].keys()
+    proxy = COMPOSE["services"]["balancer"]["environment"]
+    assert {proxy[f"LIVEBOARD_SERVER_{number}"] for number in (1, 2)} == set(targets[:2])
+    unit = (DEPLOY / "systemd" / "liveboard-pipeline.service").read_text()
+    assert f"LIVEBOARD_PIPELINE_METRICS_PORT={metrics}" in unit
+
+
+def test_nothing_runs_as_root() -> None:
+    [user] = re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)
+    assert int(user) > 0
+    for _, pod in PODS:
+        assert pod["spec"]["securityContext"]["runAsNonRoot"]
+        assert pod["spec"]["securityContext"]["runAsUser"] == int(user)
+    for unit in (DEPLOY / "systemd").iterdir():
+        assert "DynamicUser=yes" in unit.read_text()
+
+
+def test_probes_ask_what_is_there_for_it() -> None:
+    [server] = PODS[1][1]["spec"]["containers"]
+    assert server["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert "GET /readyz" in (DEPLOY / "haproxy.cfg").read_text()
+    assert "/healthz" in str(COMPOSE["services"]["server-1"]["healthcheck"])
+
+
+def test_what_is_mounted_is_what_is_used() -> None:
+    [storage] = re.findall(r"LIVEBOARD_STORAGE_DIR=(\S+)", DOCKERFILE)
+    for name in ("pipeline", "server-1", "server-2"):
+        [volume] = COMPOSE["services"][name]["volumes"]
+        assert volume == f"{name}:{storage}"
+        assert name in COMPOSE["volumes"]
+    for _, pod in PODS:
+        [container] = pod["spec"]["containers"]
+        assert storage in [mount["mountPath"] for mount in container["volumeMounts"]]
+        assert container["args"][-1] == "/etc/liveboard/liveboard.toml"
+
+
+def test_the_configuration_in_the_manifests_is_one(tmp_path: Path) -> None:
+    text = manifest("ConfigMap", "liveboard")["data"]["liveboard.toml"]
+    assert tomllib.loads(text)["kafka"]
+    (tmp_path / "liveboard.toml").write_text(text)
+    assert not config.load(tmp_path / "liveboard.toml", {}).kafka.embedded
+
+
+def test_selectors_find_their_pods() -> None:
+    for kind, pod in PODS:
+        [found] = [each for each in MANIFESTS if each["kind"] == kind]
+        assert found["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+    server = PODS[1][1]["metadata"]["labels"]
+    assert manifest("Service", "liveboard")["spec"]["selector"] == server
+    assert manifest("PodDisruptionBudget", "liveboard-server")["spec"]["selector"]["matchLabels"] == server
+
+
+EXPRESSIONS = {rule["alert"]: rule["expr"] for rule in ALERTS} | {
+    f"{panel['title']}, {target['refId']}": target["expr"]
+    for panel in DASHBOARD["panels"]
+    for target in panel["targets"]
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_every_metric_is_there(expression: str) -> None:
+    inside = re.sub(r'"[^"]*"|by \([^)]*\)', "", expression)
+    names = set(re.findall(r"\b((?:liveboard|process)_[a-z_]+|up)\b", inside))
+    assert names
+    known = set(re.findall(r'"(liveboard_[a-z_]+)"', METRICS))
+    known |= {f"{name}_total" for name in known} | {f"{name}_bucket" for name in known} | OF_PROMETHEUS
+    assert names - known == set()
+
+
+def test_every_alert_has_its_page_in_the_runbook() -> None:
+    runbook = (ROOT / "docs/runbook.md").read_text()
+    assert re.findall(r"^## (\w+)$", runbook, re.MULTILINE) == [rule["alert"] for rule in ALERTS]
+    for rule in ALERTS:
+        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["labels"]["severity"] in ("critical", "warning")
+
+
+def test_prometheus_and_systemd_take_them_where_they_are_installed(tmp_path: Path) -> None:
+    if promtool := debian.find("promtool"):
+        done = subprocess.run([promtool, "check", "config", DEPLOY / "prometheus.yml"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
+    if systemd := debian.find("systemd-analyze"):
+        for unit in (DEPLOY / "systemd").iterdir():
+            copy = tmp_path / unit.name.replace("@", "@8081")
+            copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
+            done = subprocess.run([systemd, "verify", copy], capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == (0, "")
