@@ -68,10 +68,10 @@ def test_b29_the_first_board_is_made_from_the_configuration(page: Page, running:
     assert cards(page) == [
         "number users_ui rows",
         "number final_ui rows",
+        "line final_ui balance",
+        "line users_ui age",
         "table users_ui",
         "table final_ui",
-        "line users_ui age",
-        "line final_ui balance",
     ]
     figure = page.get_by_role("region", name="Rows of users_ui").locator("strong")
     expect(figure).to_have_text("1,000")
