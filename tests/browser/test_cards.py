@@ -127,8 +127,8 @@ def test_b43_cards_are_added_arranged_resized_and_removed_and_the_address_has_th
     page.get_by_role("button", name="Change").click()
 
     expected = (
-        "number,users_ui,3,1;table,users_ui,7,5;table,final_ui,4,4;top,final_ui,3,3,name;"
-        "distribution,users_ui,6,3,age;line,final_ui,6,3,balance"
+        "number,users_ui,6,1;line,final_ui,6,2,balance;distribution,users_ui,6,3,age;top,final_ui,3,3,name;"
+        "table,users_ui,7,5;table,final_ui,4,4"
     )
     page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("cards") == [expected])
     names = [part.split(",")[0] for part in expected.split(";")]

@@ -5,6 +5,7 @@ import { BoardPulse } from '../board-pulse';
 import { CardBoard } from '../cards/card-board';
 import { boardTables } from '../cards/layout';
 import { Catalogue } from '../catalogue';
+import { boardStatus } from '../control-panel/board-status';
 import { ControlPanel } from '../control-panel/control-panel';
 import { EMBEDDED } from '../embedded';
 import { copyText } from '../live-table/copy';
@@ -53,6 +54,8 @@ export class Board {
       return { source, command: sendCommand(source, columns) };
     });
   });
+  /** The one that is live; empty before the first. */
+  protected readonly generation = signal('');
   private lookAgain: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
@@ -83,7 +86,14 @@ export class Board {
   private watch(): Subscription[] {
     return [
       // Whatever changes the tables of the board shows in its status.
-      this.tables.subscribe(STATUS_TABLE, () => void this.look(), { size: 1 }),
+      this.tables.subscribe(
+        STATUS_TABLE,
+        (update) => {
+          this.generation.set(boardStatus(update)?.generation ?? '');
+          void this.look();
+        },
+        { size: 1 },
+      ),
       this.tables.subscribe(
         REJECTS_TABLE,
         ({ columns, total }) => {
@@ -100,7 +110,8 @@ export class Board {
     const timer = setTimeout(() => void this.look(), LOOK_AGAIN_MS);
     this.lookAgain = timer;
     try {
-      this.catalogue.tables.set(await this.server.tables());
+      const generation = this.generation();
+      this.catalogue.take(await this.server.tables(), generation);
       if (this.hasTables()) clearTimeout(timer);
     } catch {
       // While the server is away, the cards stay as they are.

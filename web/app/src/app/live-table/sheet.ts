@@ -59,7 +59,7 @@ export class Sheet {
       if (target instanceof HTMLElement) this.explain(target);
     });
     place.addEventListener('pointerdown', (event) => {
-      this.pressedRow = { key: rowKey(event.target), x: event.clientX, y: event.clientY };
+      this.pressedRow = { key: this.keyAt(event.target), x: event.clientX, y: event.clientY };
     });
     place.addEventListener('click', (event) => {
       this.click(event);
@@ -227,9 +227,19 @@ export class Sheet {
   private click(event: MouseEvent): void {
     const pressed = this.pressedRow;
     this.pressedRow = null;
-    if (pressed === null) this.listener.clicked(rowKey(event.target), event);
+    if (pressed === null) this.listener.clicked(this.keyAt(event.target), event);
     else if (Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_PIXELS)
       this.listener.clicked(pressed.key, event);
+  }
+
+  private keyAt(target: EventTarget | null): string | undefined {
+    return target instanceof Element ? this.rowAt(target)?.key : undefined;
+  }
+
+  /** The row by its place: the document has its key with other characters than it has. */
+  private rowAt(element: Element | null): GridRow | undefined {
+    const index = element?.closest('.ag-row')?.getAttribute('row-index');
+    return index ? this.grid.getDisplayedRowAtIndex(Number(index))?.data : undefined;
   }
 
   private press({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
@@ -304,15 +314,10 @@ export class Sheet {
     const cell = target.closest<HTMLElement>('.ag-cell');
     const place = this.columns.findIndex(({ name }) => name === cell?.getAttribute('col-id'));
     const column = this.columns[place];
-    const index = Number(cell?.closest('.ag-row')?.getAttribute('row-index') ?? NaN);
-    const value = this.grid.getDisplayedRowAtIndex(index)?.data?.values[place];
+    const value = this.rowAt(cell)?.values[place];
     if (cell === null || column === undefined) return;
     const text = whole(value, column.type);
     const isCut = cell.scrollWidth > cell.clientWidth;
     cell.title = isCut || text !== cell.textContent ? text : '';
   }
-}
-
-function rowKey(target: EventTarget | null): string | undefined {
-  return target instanceof Element ? (target.closest('.ag-row')?.getAttribute('row-id') ?? undefined) : undefined;
 }
