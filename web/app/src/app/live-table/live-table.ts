@@ -65,6 +65,7 @@ export class LiveTable {
   private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private touchedAt = 0;
+  private isScrolled = false;
   /** The view as the address was last seen or told to have it: a view that changed since is not news from the address. */
   private addressed = '';
   /** How many rows the table had when the viewer held the newest ones in order to read; null while they slide in. */
@@ -250,8 +251,10 @@ export class LiveTable {
         this.arrange(arranged);
       },
       scrolled: (isAtTop) => {
-        if (isAtTop && this.offset() === 0) this.heldAt.set(null);
+        // Who comes back to the top reads no more; a grid that is filled anew also tells that it is there.
+        if (isAtTop && this.isScrolled && this.offset() === 0) this.heldAt.set(null);
         else if (!isAtTop) this.hold();
+        this.isScrolled = !isAtTop;
       },
       clicked: (key, event) => {
         this.details.clicked(this.tableName(), key, event);
