@@ -15,12 +15,19 @@ export class Catalogue {
 
   /**
    * Hears of the tables that there are now. A generation does not lose any: what is missing of it is still being
-   * loaded by a server that has just started.
+   * loaded by a server that has just started. Only views come and go while it lives.
    */
   take(tables: readonly TableInfo[], generation: string): void {
     const isSame = generation === this.generation || generation === '';
     this.generation = generation || this.generation;
-    this.heard.update((before) => (isSame ? merged(before, tables) : tables));
+    this.heard.update((before) =>
+      isSame
+        ? merged(
+            before.filter(({ kind }) => kind !== 'view'),
+            tables,
+          )
+        : tables,
+    );
   }
 
   /** Whether its rows come one after the other: those of a view stand where its statement puts them. */
