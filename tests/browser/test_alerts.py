@@ -49,6 +49,10 @@ def test_b42_the_page_says_how_many_alerts_are_raised_and_marks_their_rows(
     expect(marked).to_have_count(1)
     expect(badge).to_have_text("⚠ 1 alert")
     badge.click()
-    expect(table(page, "alerts_ui").locator('.ag-row [col-id="key"]')).to_have_text("0-997")
+    key = table(page, "alerts_ui").locator('.ag-row [col-id="key"]')
+    expect(key).to_have_text("0-997")
+    key.click()  # its key has characters that mean something in HTML
+    expect(page.get_by_role("complementary")).to_contain_text("overdrawn")
+    page.keyboard.press("Escape")
     _raise(board, "0-997", state=False)
     expect(badge).to_have_text("⚠ no alerts")

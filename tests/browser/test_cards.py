@@ -68,10 +68,10 @@ def test_b29_the_first_board_is_made_from_the_configuration(page: Page, running:
     assert cards(page) == [
         "number users_ui rows",
         "number final_ui rows",
+        "line final_ui balance",
+        "line users_ui age",
         "table users_ui",
         "table final_ui",
-        "line users_ui age",
-        "line final_ui balance",
     ]
     figure = page.get_by_role("region", name="Rows of users_ui").locator("strong")
     expect(figure).to_have_text("1,000")
@@ -127,8 +127,8 @@ def test_b43_cards_are_added_arranged_resized_and_removed_and_the_address_has_th
     page.get_by_role("button", name="Change").click()
 
     expected = (
-        "number,users_ui,3,1;table,users_ui,7,5;table,final_ui,4,4;top,final_ui,3,3,name;"
-        "distribution,users_ui,6,3,age;line,final_ui,6,3,balance"
+        "number,users_ui,6,1;line,final_ui,6,2,balance;distribution,users_ui,6,3,age;top,final_ui,3,3,name;"
+        "table,users_ui,7,5;table,final_ui,4,4"
     )
     page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("cards") == [expected])
     names = [part.split(",")[0] for part in expected.split(";")]

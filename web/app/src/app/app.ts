@@ -55,7 +55,7 @@ export class App {
   );
   protected readonly latency = computed(() => {
     const took = this.pulse.latency();
-    if (took === null || this.session.state() !== 'ready') return null;
+    if (took === null || this.state().kind !== 'good') return null;
     if (took < 1) return 'under 1 ms';
     return took < 1_000 ? `${took.toFixed(0)} ms` : `${(took / 1_000).toFixed(1)} s`;
   });

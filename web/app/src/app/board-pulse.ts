@@ -1,4 +1,5 @@
 import { Injectable, computed, effect, inject, signal, untracked } from '@angular/core';
+import { BoardHealth } from './board-health';
 import { Latency } from './latency';
 import { type Pulse, ServerApi } from './server-api';
 import { Session } from './session';
@@ -12,6 +13,7 @@ export class BoardPulse {
   private readonly session = inject(Session);
   private readonly server = inject(ServerApi);
   private readonly measured = inject(Latency);
+  private readonly health = inject(BoardHealth);
   private readonly heard = signal<readonly Pulse[]>([]);
   private readonly took = signal<number | null>(null);
 
@@ -25,6 +27,11 @@ export class BoardPulse {
   });
 
   constructor() {
+    // Rows of a build or of what was missed have waited for other reasons than their way.
+    effect(() => {
+      this.health.filling();
+      this.measured.restart();
+    });
     effect((onCleanup) => {
       if (this.session.hub() === null) return;
       untracked(() => void this.look());

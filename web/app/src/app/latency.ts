@@ -12,7 +12,8 @@ export class Latency {
   /** How far the server's clock is ahead of this browser's, by the quickest answer of late; null until there is one. */
   private clock: { ahead: number; roundTrip: number; at: number } | null = null;
   private samples: { at: number; took: number }[] = [];
-  private readonly newest = new Map<string, string>();
+  /** Of each table: the newest row that was seen, and since when somebody looks. */
+  private readonly looked = new Map<string, { newest: string; since: number }>();
 
   /** Hears what the server's clock said between asking and its answer. */
   heardClock(asked: number, server: number, answered: number): void {
@@ -28,15 +29,22 @@ export class Latency {
     const place = columns.findIndex(({ name, type }) => name === 'ts' && type === 'timestamp');
     if (place < 0 || staleSince !== null) return;
     const id = `${table} ${generation ?? ''}`;
-    const before = this.newest.get(id);
-    let newest = before ?? '';
+    const before = this.looked.get(id);
+    const since = before?.since ?? now;
+    let newest = before?.newest ?? '';
     for (const row of rows) {
       const ts = row[place];
       if (typeof ts !== 'string') continue;
       if (ts > newest) newest = ts;
-      if (before !== undefined && ts > before) this.add(now, ts);
+      if (before !== undefined && ts > before.newest) this.add(now, ts, since);
     }
-    if (newest !== '') this.newest.set(id, newest);
+    if (newest !== '') this.looked.set(id, { newest, since });
+  }
+
+  /** What came until now tells nothing of what comes from now on. */
+  restart(): void {
+    this.samples = [];
+    this.looked.clear();
   }
 
   /** The median of the last ten seconds; null where nothing came that tells. */
@@ -46,9 +54,12 @@ export class Latency {
     return sorted[Math.floor(sorted.length / 2)] ?? null;
   }
 
-  private add(now: number, ts: string): void {
+  private add(now: number, ts: string, since: number): void {
     if (this.clock === null) return;
-    const took = now + this.clock.ahead - Date.parse(ts);
+    const made = Date.parse(ts) - this.clock.ahead;
+    // What was there before was waiting for a page that was not open.
+    if (made < since) return;
+    const took = now - made;
     if (Math.abs(took) < PLAUSIBLE_MS) this.samples.push({ at: now, took: Math.max(0, took) });
   }
 }

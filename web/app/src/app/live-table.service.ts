@@ -1,5 +1,6 @@
 import { inject, Injectable } from '@angular/core';
 import type { Query, Subscription, TableHub, TableUpdate, WindowQuery } from 'table-hub';
+import { Catalogue } from './catalogue';
 import { Latency } from './latency';
 import { Session } from './session';
 
@@ -7,6 +8,7 @@ import { Session } from './session';
 @Injectable({ providedIn: 'root' })
 export class LiveTableService {
   private readonly session = inject(Session);
+  private readonly catalogue = inject(Catalogue);
   private readonly latency = inject(Latency);
 
   /** Connects with a key; whether the server takes it. */
@@ -17,7 +19,7 @@ export class LiveTableService {
   /** Calls the listener with the window's rows now and whenever they change. */
   subscribe(table: string, listener: (update: TableUpdate) => void, window: WindowQuery = {}): Subscription {
     const measured = (update: TableUpdate): void => {
-      this.latency.take(update);
+      if (this.catalogue.isInTime(table, update.columns)) this.latency.take(update);
       listener(update);
     };
     return this.hub().subscribe(table, measured, window);

@@ -1,8 +1,11 @@
 import { Component, computed, effect, inject, signal, untracked } from '@angular/core';
 import { RouterLink } from '@angular/router';
-import type { Subscription, TableInfo } from 'table-hub';
+import type { Subscription } from 'table-hub';
 import { BoardPulse } from '../board-pulse';
 import { CardBoard } from '../cards/card-board';
+import { boardTables } from '../cards/layout';
+import { Catalogue } from '../catalogue';
+import { boardStatus } from '../control-panel/board-status';
 import { ControlPanel } from '../control-panel/control-panel';
 import { EMBEDDED } from '../embedded';
 import { copyText } from '../live-table/copy';
@@ -13,8 +16,11 @@ import { sendCommand } from './board-texts';
 
 const STATUS_TABLE = 'orchestrator_status';
 const REJECTS_TABLE = 'rejects_ui';
-const APART = new Set([STATUS_TABLE, REJECTS_TABLE, 'control_raw', 'alerts_ui']);
+/** Of these nobody wants a card. */
+const APART = new Set([STATUS_TABLE, 'control_raw']);
 const LOOK_AGAIN_MS = 500;
+/** Views of a busy server can come later than the rest. */
+const LOOK_EVERY_MS = 10_000;
 const COUNT = new Intl.NumberFormat('en-US');
 
 /** The board: what it is made of, what was rejected, and its cards. */
@@ -29,12 +35,13 @@ export class Board {
   private readonly tables = inject(LiveTableService);
   private readonly server = inject(ServerApi);
   private readonly pulse = inject(BoardPulse);
+  private readonly catalogue = inject(Catalogue);
   protected readonly isEmbedded = inject(EMBEDDED);
-  private readonly infos = signal<readonly TableInfo[]>([], { equal: sameTables });
 
   protected readonly rejects = signal<number | null>(null);
   protected readonly rejectsText = computed(() => COUNT.format(this.rejects() ?? 0));
-  protected readonly cards = computed(() => this.infos().filter(({ name }) => !APART.has(name)));
+  protected readonly offered = computed(() => this.catalogue.tables().filter(({ name }) => !APART.has(name)));
+  protected readonly hasTables = computed(() => boardTables(this.offered()).length > 0);
   protected readonly note = signal('');
   /** How to send the first record of each source, for as long as none has come. */
   protected readonly firstRecords = computed(() => {
@@ -43,21 +50,23 @@ export class Board {
       return [];
     }
     return pulse.sources.map(({ source, table }) => {
-      const columns = this.infos().find(({ name }) => name === table)?.columns ?? [];
+      const columns = this.catalogue.tables().find(({ name }) => name === table)?.columns ?? [];
       return { source, command: sendCommand(source, columns) };
     });
   });
+  /** The one that is live; empty before the first. */
+  protected readonly generation = signal('');
   private lookAgain: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     effect((onCleanup) => {
-      const hub = this.session.hub();
-      if (hub === null) return;
-      untracked(() => {
-        this.infos.set(hub.tables);
-      });
+      if (this.session.hub() === null) return;
       const subscriptions = untracked(() => this.watch());
+      const looking = setInterval(() => {
+        if (!document.hidden) void this.look();
+      }, LOOK_EVERY_MS);
       onCleanup(() => {
+        clearInterval(looking);
         clearTimeout(this.lookAgain);
         this.lookAgain = undefined;
         for (const subscription of subscriptions) subscription.unsubscribe();
@@ -77,7 +86,14 @@ export class Board {
   private watch(): Subscription[] {
     return [
       // Whatever changes the tables of the board shows in its status.
-      this.tables.subscribe(STATUS_TABLE, () => void this.look(), { size: 1 }),
+      this.tables.subscribe(
+        STATUS_TABLE,
+        (update) => {
+          this.generation.set(boardStatus(update)?.generation ?? '');
+          void this.look();
+        },
+        { size: 1 },
+      ),
       this.tables.subscribe(
         REJECTS_TABLE,
         ({ columns, total }) => {
@@ -94,15 +110,12 @@ export class Board {
     const timer = setTimeout(() => void this.look(), LOOK_AGAIN_MS);
     this.lookAgain = timer;
     try {
-      this.infos.set(await this.server.tables());
-      if (this.cards().length > 0) clearTimeout(timer);
+      const generation = this.generation();
+      this.catalogue.take(await this.server.tables(), generation);
+      if (this.hasTables()) clearTimeout(timer);
     } catch {
       // While the server is away, the cards stay as they are.
       clearTimeout(timer);
     }
   }
-}
-
-function sameTables(one: readonly TableInfo[], other: readonly TableInfo[]): boolean {
-  return one.map(({ name }) => name).join() === other.map(({ name }) => name).join();
 }

@@ -10,6 +10,7 @@ import { BehindNote } from './behind-note';
 import { Boards } from './boards';
 import { CardEditor } from './card-editor';
 import { ChartCard } from './chart-card';
+import { GroupsCard } from './groups-card';
 import { type Card, cardId, cardTitle, movedCard, resized, WIDEST } from './layout';
 import { NumberCard } from './number-card';
 import { RejectedNote } from './rejected-note';
@@ -31,6 +32,7 @@ interface Resizing {
     BehindNote,
     CardEditor,
     ChartCard,
+    GroupsCard,
     LiveTable,
     NgTemplateOutlet,
     NumberCard,

@@ -18,6 +18,7 @@ const KIND_TEXTS: Record<CardKind, string> = {
   bars: 'Bars',
   distribution: 'Distribution',
   top: 'Top values',
+  groups: 'Groups with a number',
 };
 
 /** Asks what a card shows. */
@@ -70,15 +71,6 @@ const KIND_TEXTS: Record<CardKind, string> = {
   styles: `
     dialog {
       width: min(26rem, calc(100vw - 1rem));
-      padding: 1.25rem;
-      border: 1px solid var(--line);
-      border-radius: 0.75rem;
-      background: var(--card);
-      color: var(--text);
-    }
-
-    dialog::backdrop {
-      background: rgb(0 0 0 / 45%);
     }
 
     form {

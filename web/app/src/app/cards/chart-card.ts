@@ -4,21 +4,21 @@ import { COLOURS, type Drawing, type DrawingKind, drawing } from '../table-chart
 import { ThemeChoice } from '../theme';
 import { chartFeed, queryOf } from './chart-feed';
 import type { Card } from './layout';
-import { TopValues } from './top-values';
+import { type Bar, BarList, shareText } from './bar-list';
 
 const COUNT = new Intl.NumberFormat('en-US');
 
 /** A chart that stays on the board and follows its table. */
 @Component({
   selector: 'app-chart-card',
-  imports: [CanvasChart, TopValues],
+  imports: [BarList, CanvasChart],
   template: `
     @if (card().kind === 'top') {
-      <app-top-values [column]="card().column" [data]="chart.data()" />
+      <app-bar-list [bars]="frequencies()" [label]="'The most frequent values of ' + card().column" />
     } @else if (shown(); as found) {
       <app-canvas-chart [drawing]="found" />
     }
-    <p class="quiet" role="status">{{ summary() }}</p>
+    <p class="quiet" role="status" [class.over]="isDrawn()">{{ summary() }}</p>
   `,
   styles: `
     :host {
@@ -31,7 +31,7 @@ const COUNT = new Intl.NumberFormat('en-US');
     }
 
     app-canvas-chart,
-    app-top-values {
+    app-bar-list {
       flex: 1;
       height: auto;
       min-height: 0;
@@ -40,7 +40,15 @@ const COUNT = new Intl.NumberFormat('en-US');
     .quiet {
       margin-top: auto;
       color: var(--quiet);
-      font-size: 0.86em;
+      font-size: var(--size-s);
+    }
+
+    /* A low card has room for the picture only. */
+    @container (height < 15rem) {
+      .over {
+        position: absolute;
+        clip-path: inset(50%);
+      }
     }
   `,
 })
@@ -57,6 +65,18 @@ export class ChartCard {
     const { kind } = this.card();
     return data === null ? null : drawing(kind as DrawingKind, data, COLOURS[this.themeChoice.theme()]);
   });
+  protected readonly frequencies = computed((): Bar[] => {
+    const { frequencies, rows: all } = this.chart.data() ?? { frequencies: [], rows: 0 };
+    return frequencies.map(({ value, rows }) => ({
+      name: value ?? '(empty)',
+      value: rows,
+      text: COUNT.format(rows),
+      share: shareText(rows / all),
+    }));
+  });
+  protected readonly isDrawn = computed(
+    () => !this.chart.problem() && (this.shown() !== null || this.frequencies().length > 0),
+  );
   protected readonly summary = computed(() => {
     const data = this.chart.data();
     if (this.chart.problem()) return this.chart.problem();

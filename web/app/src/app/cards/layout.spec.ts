@@ -1,5 +1,15 @@
 import type { TableInfo } from 'table-hub';
-import { added, card, checkedCards, decodeCards, defaultCards, encodeCards, movedCard, resized } from './layout';
+import {
+  type Card,
+  added,
+  card,
+  checkedCards,
+  decodeCards,
+  defaultCards,
+  encodeCards,
+  movedCard,
+  resized,
+} from './layout';
 
 const TABLES: TableInfo[] = [
   {
@@ -23,46 +33,57 @@ const TABLES: TableInfo[] = [
   { name: 'timeless', rows: 3, columns: [{ name: 'count', type: 'int64' }] },
 ];
 
+function shown(cards: readonly Card[]): string[] {
+  return cards.map(({ kind, table, column, measure, width, height }) =>
+    [kind, table, column, measure === 'rows' ? '' : measure, `${width}x${height}`].filter(Boolean).join(' '),
+  );
+}
+
 describe('a board of cards', () => {
   it('is made from the tables: a number and a grid for each, a chart where there is a time and a number', () => {
-    expect(defaultCards(TABLES).map(({ kind, table, column }) => [kind, table, column].join(' ').trim())).toEqual([
-      'number users_ui',
-      'number final_ui',
-      'number timeless',
-      'table users_ui',
-      'table final_ui',
-      'table timeless',
-      'line users_ui age',
-      'line final_ui balance',
+    expect(shown(defaultCards(TABLES))).toEqual([
+      'number users_ui 4x1',
+      'number final_ui 4x1',
+      'number timeless 4x1',
+      'line final_ui balance 6x2',
+      'line users_ui age 6x2',
+      'table users_ui 6x4',
+      'table final_ui 6x4',
+      'table timeless 12x4',
     ]);
   });
 
-  it('begins with the aggregates, and with alerts before other tables', () => {
-    const columns = (name: string, group = 'city'): TableInfo['columns'] => [
-      { name: group, type: 'string' },
+  it('begins with the aggregates, has groups as bars, and leaves out what liveboard fills itself', () => {
+    const measured = (name: string): TableInfo['columns'] => [
+      { name: 'city', type: 'string' },
+      { name: 'orders', type: 'int64' },
       { name, type: 'float64' },
       { name: 'ts', type: 'timestamp' },
     ];
     const tables: TableInfo[] = [
       ...TABLES.slice(0, 1).map((users): TableInfo => ({ ...users, kind: 'source' })),
-      { name: 'revenue', rows: 3, kind: 'aggregate', columns: columns('total') },
-      { name: 'prices', rows: 3, kind: 'aggregate', columns: columns('avg_price', 'window_start') },
-      { name: 'alerts_ui', rows: 0, kind: 'alert', columns: columns('since').slice(0, 1) },
+      { name: 'by_city', rows: 3, kind: 'aggregate', columns: measured('total') },
+      {
+        name: 'prices',
+        rows: 3,
+        kind: 'aggregate',
+        columns: [{ name: 'window_start', type: 'timestamp' }, ...measured('avg_price')],
+      },
+      { name: 'exposure', rows: 5, kind: 'view', columns: measured('total') },
+      { name: 'alerts_ui', rows: 0, kind: 'alert', columns: measured('value') },
+      { name: 'rejects_ui', rows: 0, kind: 'rejects', columns: measured('value') },
     ];
-    expect(
-      defaultCards(tables).map(({ kind, table, column, measure, height }) =>
-        [kind, table, column, measure, height].join(' '),
-      ),
-    ).toEqual([
-      'number revenue total sum 1',
-      'number prices avg_price mean 1',
-      'number users_ui  rows 1',
-      'table alerts_ui  rows 4',
-      'table revenue  rows 3',
-      'table prices  rows 4',
-      'table users_ui  rows 4',
-      'line prices avg_price rows 3',
-      'line users_ui age rows 3',
+    expect(shown(defaultCards(tables))).toEqual([
+      'number by_city total sum 4x1',
+      'number prices orders sum 4x1',
+      'number users_ui 4x1',
+      'line prices avg_price 6x2',
+      'groups by_city total 3x2',
+      'groups exposure total 3x2',
+      'table prices 6x4',
+      'table users_ui 6x4',
+      'line prices orders 6x3',
+      'line users_ui age 6x3',
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { type Column, type TableInfo, WIRE_TYPES } from 'table-hub';
 
-export const CARD_KINDS = ['table', 'number', 'line', 'bars', 'distribution', 'top'] as const;
+export const CARD_KINDS = ['table', 'number', 'line', 'bars', 'distribution', 'top', 'groups'] as const;
 export type CardKind = (typeof CARD_KINDS)[number];
 export const MEASURES = ['rows', 'sum', 'mean', 'least', 'greatest'] as const;
 export type Measure = (typeof MEASURES)[number];
@@ -17,7 +17,7 @@ const NO_CARDS = '-';
 export interface Card {
   readonly kind: CardKind;
   readonly table: string;
-  /** What a chart or a number is of; empty for tables, and for the number of rows. */
+  /** What a chart or a number is of, or the groups go by; empty for tables, and for the number of rows. */
   readonly column: string;
   /** Of numbers. */
   readonly measure: Measure;
@@ -36,17 +36,21 @@ const SIZES: Record<CardKind, { width: number; height: number }> = {
   bars: { width: 6, height: 3 },
   distribution: { width: 6, height: 3 },
   top: { width: 3, height: 3 },
+  groups: { width: 3, height: 3 },
 };
-const MEASURE_NAMES: readonly (readonly [RegExp, Measure])[] = [
+const MEASURE_NAMES: readonly (readonly [RegExp, Exclude<Measure, 'rows'>])[] = [
   [/^(avg|mean|average)|(avg|mean|average)$/i, 'mean'],
   [/^(min|least)|(min|least)$/i, 'least'],
   [/^(max|greatest)|(max|greatest)$/i, 'greatest'],
 ];
-/** Where an aggregate has it, its groups follow each other in time. */
-const WINDOW_COLUMN = 'window_start';
-const GROUPS_HEIGHT = 3;
 const MOST_CHARTS = 4;
 const MOST_NUMBERS = 4;
+/** Beside a chart. */
+const MOST_GROUPS = 2;
+/** So that the tables under them are on the first screen. */
+const UPPER_HEIGHT = 2;
+/** Tables that liveboard fills itself are on no board unless somebody puts them there. */
+const OWN_TABLES = new Set(['alerts_ui', 'rejects_ui', 'control_raw', 'orchestrator_status']);
 
 /** A card of its kind's usual size. */
 export function card(kind: CardKind, table: string, more: Partial<Card> = {}): Card {
@@ -73,6 +77,8 @@ export function cardTitle({ kind, table, column, measure }: Card): string {
       return `Distribution of ${column}, ${table}`;
     case 'top':
       return `Top ${column}, ${table}`;
+    case 'groups':
+      return `${column} by group, ${table}`;
   }
 }
 
@@ -85,6 +91,7 @@ export function fits(kind: CardKind, column: Column): boolean {
     case 'number':
     case 'line':
     case 'distribution':
+    case 'groups':
       return isNumber;
     case 'bars':
     case 'top':
@@ -92,47 +99,94 @@ export function fits(kind: CardKind, column: Column): boolean {
   }
 }
 
+/** Those that the board of a configuration is made from. */
+export function boardTables(tables: readonly TableInfo[]): readonly TableInfo[] {
+  return tables.filter(({ name }) => !OWN_TABLES.has(name));
+}
+
 /**
- * The board of a configuration: a number for each aggregate, and of the other tables how many rows they have; the
- * tables, alerts before all others; and a chart for each number that has a time. Groups are no points in time, unless
- * they are windows: such a table is small, and has no chart.
+ * The board of a configuration, from what moves to what is looked up: a number for each aggregate, and of the other
+ * tables how many rows they have; a chart of a number over time, beside it the groups of aggregates and views; then
+ * the tables, and the other charts.
  */
-export function defaultCards(tables: readonly TableInfo[]): Card[] {
-  const isOf = (kind: string) => (table: TableInfo) => table.kind === kind;
-  const aggregates = tables.filter(isOf('aggregate'));
-  const alerts = tables.filter(isOf('alert'));
-  const others = tables.filter((table) => !aggregates.includes(table) && !alerts.includes(table));
-  const groups = aggregates.filter(({ columns }) => !columns.some(({ name }) => name === WINDOW_COLUMN));
-  const charts = new Map<string, Card>();
-  for (const { name, columns } of [...aggregates, ...others].filter((table) => !groups.includes(table))) {
-    if (!columns.some((column) => column.name === 'ts' && column.type === 'timestamp')) continue;
+export function defaultCards(all: readonly TableInfo[]): Card[] {
+  const tables = boardTables(all);
+  const aggregates = tables.filter(({ kind }) => kind === 'aggregate');
+  const others = tables.filter(({ kind }) => kind !== 'aggregate');
+  const grouped = [...aggregates, ...others].filter(isGrouped);
+  const numbers = [
+    ...aggregates.map(figure),
+    ...others.filter(({ kind }) => kind !== 'view').map(({ name }) => card('number', name)),
+  ].slice(0, Math.max(MOST_NUMBERS, aggregates.length));
+  const groups = grouped.map(({ name, columns }) => card('groups', name, { column: mainNumber(columns) ?? '' }));
+  const charts = chartsOf([...aggregates, ...others].filter((table) => !grouped.includes(table)));
+  const low = (each: Card): Card => ({ ...each, height: UPPER_HEIGHT });
+  const beside = groups.slice(0, MOST_GROUPS).map(low);
+  const wide = charts.slice(0, beside.length ? 1 : 2).map(low);
+  return [
+    ...shared(numbers),
+    ...shared(wide, beside.length ? WIDEST - beside.length * SIZES.groups.width : WIDEST),
+    ...(wide.length ? beside : shared(beside)),
+    ...paired(
+      [...aggregates, ...others].filter((table) => !grouped.includes(table)).map(({ name }) => card('table', name)),
+    ),
+    ...groups.slice(beside.length),
+    ...paired(charts.slice(wide.length)),
+  ];
+}
+
+/** Cards that share a width, each as wide as the others. */
+function shared(cards: readonly Card[], width = WIDEST): Card[] {
+  return cards.map((each) => ({ ...each, width: Math.max(NARROWEST, Math.floor(width / cards.length)) }));
+}
+
+/** Two beside each other; the last one alone where they are odd. */
+function paired(cards: readonly Card[]): Card[] {
+  return cards.map((each, place) =>
+    place === cards.length - 1 && place % 2 === 0 ? { ...each, width: WIDEST } : { ...each, width: WIDEST / 2 },
+  );
+}
+
+/** A chart for each number that has a time; those of measured values before those of counted ones. */
+function chartsOf(tables: readonly TableInfo[]): Card[] {
+  const found = new Map<string, { card: Card; isMeasured: boolean }>();
+  for (const { name, columns, kind } of tables) {
+    if (kind === 'view' || !columns.some((column) => column.name === 'ts' && column.type === 'timestamp')) continue;
     for (const column of columns) {
-      if (fits('line', column) && !charts.has(column.name)) {
-        charts.set(column.name, card('line', name, { column: column.name }));
-      }
+      if (!fits('line', column) || found.has(column.name)) continue;
+      found.set(column.name, { card: card('line', name, { column: column.name }), isMeasured: isMeasured(column) });
     }
   }
-  return [
-    ...[...aggregates.map(figure), ...others.map(({ name }) => card('number', name))].slice(
-      0,
-      Math.max(MOST_NUMBERS, aggregates.length),
-    ),
-    ...[...alerts, ...aggregates, ...others].map((table) =>
-      card('table', table.name, groups.includes(table) ? { height: GROUPS_HEIGHT } : {}),
-    ),
-    ...[...charts.values()].slice(0, MOST_CHARTS),
-  ];
+  const charts = [...found.values()].sort((one, other) => Number(other.isMeasured) - Number(one.isMeasured));
+  return charts.map((each) => each.card).slice(0, MOST_CHARTS);
+}
+
+/** Whether a table is a few groups with a number each, as those of an aggregate without windows are. */
+function isGrouped({ kind, columns }: TableInfo): boolean {
+  if (kind !== 'view' && kind !== 'aggregate') return false;
+  const isDivided = columns.some(({ name }) => name === 'window_start');
+  return !isDivided && columns.some(({ type }) => type === 'string') && mainNumber(columns) !== undefined;
 }
 
 /** What an aggregate comes to over its groups: a sum, unless its number is already a mean, a least or a greatest one. */
 function figure({ name, columns }: TableInfo): Card {
-  const numbers = columns.filter((column) => fits('number', column));
-  const added = numbers.find((column) => measureOf(column.name) === 'sum');
-  const column = (added ?? numbers[0])?.name;
+  const column = mainNumber(columns);
   return card('number', name, column === undefined ? {} : { column, measure: measureOf(column) });
 }
 
-function measureOf(column: string): Measure {
+/** The number that matters most, by the looks of it: a sum before others, and of sums one of measured values. */
+function mainNumber(columns: readonly Column[]): string | undefined {
+  const numbers = columns.filter((column) => fits('number', column));
+  const sums = numbers.filter(({ name }) => measureOf(name) === 'sum');
+  return (sums.find(isMeasured) ?? sums[0] ?? numbers[0])?.name;
+}
+
+function isMeasured({ type }: Column): boolean {
+  return type === 'float64' || type === 'decimal';
+}
+
+/** What the numbers of a column come to, by its name. */
+export function measureOf(column: string): Exclude<Measure, 'rows'> {
   return MEASURE_NAMES.find(([names]) => names.test(column))?.[1] ?? 'sum';
 }
 

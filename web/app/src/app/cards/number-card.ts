@@ -2,17 +2,13 @@ import { Component, computed, effect, inject, input, signal, untracked } from '@
 import { LiveTableService } from '../live-table.service';
 import { Session } from '../session';
 import { chartFeed, queryOf } from './chart-feed';
+import { figureText } from './figures';
 import { type Card, cardTitle } from './layout';
 import { RowRate } from './row-rate';
 import { Sparkline } from './sparkline';
 
 const COUNT = new Intl.NumberFormat('en-US');
-const FIGURE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
-const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
 const SECOND_MS = 1_000;
-/** From here on nobody looks at decimals, and from there on at single digits. */
-const WHOLE = 100_000;
-const LONG = 1_000_000_000;
 
 /** One big number: the rows of a table with how many come in a second, or what a column comes to and how it went. */
 @Component({
@@ -86,9 +82,7 @@ export class NumberCard {
   protected readonly text = computed(() => {
     const value = this.value();
     if (value === null) return '–';
-    if (this.isOfRows()) return COUNT.format(value);
-    if (Math.abs(value) >= WHOLE && Math.abs(value) < LONG) return COUNT.format(Math.round(value));
-    return Math.abs(value) >= LONG ? SHORT.format(value) : FIGURE.format(value);
+    return this.isOfRows() ? COUNT.format(value) : figureText(value);
   });
   protected readonly whole = computed(() => String(this.value() ?? ''));
   protected readonly detail = computed(() => {

@@ -1,4 +1,5 @@
 import type { TableUpdate, Value } from 'table-hub';
+import { localTimes } from '../live-table/values';
 
 const TOPIC_COLUMN = /^(.+)Topic$/;
 
@@ -54,7 +55,7 @@ export function boardStatus(update: TableUpdate): BoardStatus | null {
     joinType: text(row.joinType),
     generation: text(row.generation),
     phase: text(row.phase),
-    message: text(row.message),
+    message: localTimes(text(row.message)),
     lastApplied: text(row.lastApplied),
     build: build(text(row.building), Number(row.built ?? 0), Number(row.toBuild ?? 0)),
   };

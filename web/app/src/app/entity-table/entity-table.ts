@@ -1,7 +1,7 @@
 import { Component, computed, inject, input } from '@angular/core';
 import { RouterLink } from '@angular/router';
 import { LiveTable } from '../live-table/live-table';
-import { Session } from '../session';
+import { Catalogue } from '../catalogue';
 
 const TABLE_OF_ENTITY: ReadonlyMap<string, string> = new Map([
   ['user', 'users_ui'],
@@ -25,7 +25,7 @@ export function tableOfEntity(name: string): string {
       @if (entity.isThere) {
         <app-live-table [tableName]="entity.table" [pageSize]="pageSize()" />
       } @else {
-        <p class="missing" role="status">
+        <p class="missing framed" role="status">
           There is no entity “{{ entity.name }}” on this board: it has no table {{ entity.table }}. There is:
           {{ known().join(', ') }}. <a routerLink="/">To the board</a>
         </p>
@@ -44,9 +44,6 @@ export function tableOfEntity(name: string): string {
     .missing {
       align-self: start;
       padding: 1rem;
-      border: 1px solid var(--line);
-      border-radius: 0.75rem;
-      background: var(--card);
     }
   `,
 })
@@ -55,10 +52,10 @@ export class EntityTable {
   /** The router binds what an address does not have as undefined. */
   readonly pageSize = input(PAGE_SIZE, { transform: (size: number | undefined) => size ?? PAGE_SIZE });
 
-  private readonly session = inject(Session);
-  /** Those of a generation that there were at the start; a board that has none yet is waited for. */
+  private readonly catalogue = inject(Catalogue);
+  /** Those of a generation; a board that has none yet is waited for. */
   protected readonly known = computed(() => {
-    const names = this.session.hub()?.tables.map(({ name }) => name) ?? [];
+    const names = this.catalogue.tables().map(({ name }) => name);
     return names.filter((name) => !APART.has(name));
   });
   protected readonly entities = computed(() =>

@@ -13,44 +13,44 @@ import {
 } from '@angular/core';
 import type { Order, Subscription, TableUpdate } from 'table-hub';
 import { Alerts } from '../alerts';
+import { Catalogue } from '../catalogue';
 import { LiveTableService } from '../live-table.service';
 import { RowDetails } from '../row-detail/row-details';
 import { ServerApi, type ExportFormat } from '../server-api';
 import { Session } from '../session';
-import { TableChart } from '../table-chart/table-chart';
-import { TableViews } from '../views/table-views';
 import { Clock } from './clock';
-import { ColumnSettings } from './column-settings';
 import { sameColumns } from './columns';
 import { type Turn, PageTurner } from './page-turner';
 import { type Place, lastPage, shownAt, windowOf } from './paging';
 import { Sheet } from './sheet';
 import { StateLine } from './state-line';
+import { TablePager } from './table-pager';
+import { TableTools } from './table-tools';
 import { Takeout } from './takeout';
 import { Tempo } from './tempo';
 import { sought } from './values';
 import { ViewAddress } from './view-address';
-import { PLAIN_VIEW, type Format, type Rule, type ViewState, decodeView, encodeView } from './view-state';
+import { PLAIN_VIEW, type ViewState, decodeView, encodeView } from './view-state';
 
 const COUNT = new Intl.NumberFormat('en-US');
 const SEARCH_AFTER_MS = 250;
 const SWIPE_PIXELS = 60;
 const WALKING_KEYS = new Set(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End']);
 
-let instances = 0;
-
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
 @Component({
   selector: 'app-live-table',
-  imports: [ColumnSettings, StateLine, TableChart, TableViews],
+  imports: [StateLine, TablePager, TableTools],
   templateUrl: './live-table.html',
   styleUrl: './live-table.css',
+  host: { class: 'framed' },
 })
 export class LiveTable {
   readonly tableName = input.required<string>();
   readonly pageSize = input(300);
 
   private readonly alerts = inject(Alerts);
+  private readonly catalogue = inject(Catalogue);
   private readonly tables = inject(LiveTableService);
   private readonly session = inject(Session);
   private readonly address = inject(ViewAddress);
@@ -65,22 +65,18 @@ export class LiveTable {
   private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private touchedAt = 0;
+  private isScrolled = false;
   /** The view as the address was last seen or told to have it: a view that changed since is not news from the address. */
   private addressed = '';
   /** How many rows the table had when the viewer held the newest ones in order to read; null while they slide in. */
   private readonly heldAt = signal<number | null>(null);
 
-  protected readonly id = `live-table-${++instances}`;
   protected readonly tempo = new Tempo();
   protected readonly update = signal<TableUpdate | null>(null);
   protected readonly view = signal<ViewState>(PLAIN_VIEW);
-  protected readonly isCharted = signal(false);
-  /** The column whose format and rules are being set up. */
-  protected readonly settled = signal<string | null>(null);
   protected readonly takeout = new Takeout(inject(ServerApi));
 
   protected readonly columns = computed(() => this.update()?.columns ?? [], { equal: sameColumns });
-  protected readonly settledColumn = computed(() => this.columns().find(({ name }) => name === this.settled()));
   protected readonly query = computed(
     () => {
       const { sort, filter, search } = this.view();
@@ -89,9 +85,9 @@ export class LiveTable {
     { equal: (one, other) => JSON.stringify(one) === JSON.stringify(other) },
   );
   protected readonly isSorted = computed(() => this.view().sort.length > 0);
-  /** Without a time there is no newest row: that of a view in SQL is what its statement puts there. */
+  /** Without a time there is no newest row. */
   protected readonly hasNewest = computed(
-    () => this.columns().length === 0 || this.columns().some(({ name }) => name === 'ts'),
+    () => this.columns().length === 0 || this.catalogue.isInTime(this.tableName(), this.columns()),
   );
   /** A sort leaves nothing of the order of arrival, from neither end. */
   protected readonly order = computed((): Order =>
@@ -183,14 +179,6 @@ export class LiveTable {
     this.turnTo(Math.max(0, offset));
   }
 
-  protected goToLast(): void {
-    this.goTo(lastPage(this.total(), this.pageSize()));
-  }
-
-  protected goToTop(): void {
-    this.goTo(0);
-  }
-
   protected toggleOrder(): void {
     this.heldAt.set(null);
     this.scrollAfterTurn = 'next';
@@ -209,26 +197,18 @@ export class LiveTable {
     }, SEARCH_AFTER_MS);
   }
 
-  protected toggleColumn(name: string, isShown: boolean): void {
-    const others = this.view().hidden.filter((each) => each !== name);
-    this.change({ hidden: isShown ? others : [...others, name] });
+  /** Shows the same rows in another way. */
+  protected arrange(changed: Partial<ViewState>): void {
+    this.change(changed);
     this.sheet?.setView(this.view());
   }
 
-  /** Takes away all that was set up. */
-  protected reset(): void {
-    this.restore(PLAIN_VIEW);
-  }
-
-  protected setUp(column: string, format: Format | null, rules: readonly Rule[]): void {
-    const without = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
-      Object.fromEntries(Object.entries(all).filter(([name]) => name !== column));
-    const { formats, rules: allRules } = this.view();
-    this.change({
-      formats: { ...without(formats), ...(format && { [column]: format }) },
-      rules: { ...without(allRules), ...(rules.length && { [column]: rules }) },
-    });
-    this.sheet?.setView(this.view());
+  /** Another view; the plain one takes away all that was set up. */
+  protected restore(view = PLAIN_VIEW): void {
+    this.heldAt.set(null);
+    this.tempo.restart();
+    this.view.set(view);
+    this.sheet?.setView(view);
   }
 
   protected async export(format: ExportFormat): Promise<void> {
@@ -268,12 +248,13 @@ export class LiveTable {
         this.ask({ filter });
       },
       arranged: (arranged) => {
-        this.change(arranged);
-        this.sheet?.setView(this.view());
+        this.arrange(arranged);
       },
       scrolled: (isAtTop) => {
-        if (isAtTop && this.offset() === 0) this.heldAt.set(null);
+        // Who comes back to the top reads no more; a grid that is filled anew also tells that it is there.
+        if (isAtTop && this.isScrolled && this.offset() === 0) this.heldAt.set(null);
         else if (!isAtTop) this.hold();
+        this.isScrolled = !isAtTop;
       },
       clicked: (key, event) => {
         this.details.clicked(this.tableName(), key, event);
@@ -324,6 +305,8 @@ export class LiveTable {
     if (this.sheet === null) return;
     const where = this.where();
     const shown = shownAt(update, where);
+    // Of what is held nothing is left in a window that is about to be left.
+    if (shown.rows.length === 0 && update.rows.length > 0) return;
     this.sheet.show(shown);
     if (this.scrollAfterTurn !== null && shown.offset === where.offset && update.order === windowOf(where).order) {
       this.sheet.scrollTo(this.scrollAfterTurn, shown.rows.length, this.focusAfterTurn);
@@ -334,7 +317,9 @@ export class LiveTable {
   /** Keeps the newest rows where they are while one reads them. */
   private hold(): void {
     const update = this.update();
-    if (this.order() === 'newest' && this.heldAt() === null && update?.rows.length) this.heldAt.set(update.total);
+    if (this.order() !== 'newest' || this.heldAt() !== null || !update?.rows.length) return;
+    this.heldAt.set(Math.min(update.total, this.sheet?.total ?? update.total));
+    this.showRows(update);
   }
 
   private turnTo(offset: number): void {
@@ -355,13 +340,6 @@ export class LiveTable {
     this.tempo.restart();
     this.scrollAfterTurn = 'next';
     this.change({ ...changed, offset: 0 });
-  }
-
-  private restore(view: ViewState): void {
-    this.heldAt.set(null);
-    this.tempo.restart();
-    this.view.set(view);
-    this.sheet?.setView(view);
   }
 
   /** `at` is when the hand moved: a busy page may hear of it later. */

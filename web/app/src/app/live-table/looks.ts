@@ -4,8 +4,8 @@ import { GROUPED_FROM, NO_SHAPE, type Shape, grown, shown, zone } from './values
 import type { ViewState } from './view-state';
 
 const PADDING = 24;
-/** The marks of sort and filter in a heading. */
-const HEADING_EXTRA = 44;
+/** The mark of a sort in a heading; that of a filter shows itself over it. */
+const HEADING_EXTRA = 22;
 /** The mark of the way that a number went. */
 const TREND_EXTRA = 14;
 const LEAST = 64;

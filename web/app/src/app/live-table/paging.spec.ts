@@ -36,6 +36,12 @@ describe('pages', () => {
     expect(shownAt(served(17, windowOf(place)), place).offset).toBe(offset);
   });
 
+  it('b43 stay as they are until the server has heard that they are held', () => {
+    const place: Place = { order: 'newest', offset: 0, size: 4, heldAt: 10 };
+    const late = shownAt(served(12, { order: 'newest', offset: 0, size: 4 }), place);
+    expect(late.rows.map(([number]) => number)).toEqual([9, 8]);
+  });
+
   it('slide while nobody holds them, and are plain in order of arrival', () => {
     expect(numbers(12, { order: 'newest', offset: 0, size: 3, heldAt: null })).toEqual([11, 10, 9]);
     expect(numbers(12, { order: 'arrival', offset: 3, size: 3, heldAt: null })).toEqual([3, 4, 5]);

@@ -23,6 +23,11 @@ export function windowOf({ order, offset, size, heldAt }: Place): { order: Order
 
 /** The update as it is shown at the place. */
 export function shownAt(update: TableUpdate, { order, heldAt }: Place): TableUpdate {
+  if (order === 'newest' && update.order === 'newest' && heldAt !== null && update.offset === 0) {
+    // The server has not heard yet that they are held.
+    const came = Math.max(0, update.total - heldAt);
+    return came === 0 ? update : { ...update, keys: update.keys.slice(came), rows: update.rows.slice(came) };
+  }
   if (order === update.order || order === 'arrival') return update;
   const [keys, rows] = [update.keys.toReversed(), update.rows.toReversed()];
   return { ...update, keys, rows, offset: Math.max(0, (heldAt ?? update.total) - update.offset - rows.length) };

@@ -6,7 +6,7 @@ import {
   type GridOptions,
   createGrid,
 } from 'ag-grid-community';
-import type { Column, Filter, Sort, TableUpdate } from 'table-hub';
+import { type Column, type Filter, type Sort, type TableUpdate, WIRE_TYPES } from 'table-hub';
 import { columnDefs, sameColumns } from './columns';
 import { conditions, filterModel } from './filters';
 import { FONT_SIZE, gridTheme } from './grid-modules';
@@ -15,12 +15,11 @@ import type { Turn } from './page-turner';
 import { type GridRow, Rows } from './rows';
 import { whole } from './values';
 import { PLAIN_VIEW, type ViewState } from './view-state';
+import { fitted } from './widths';
 
 const FRESH_MS = 1_500;
 /** Rows that come faster than the eye follows jump instead of sliding. */
 const SLIDES_AT_MOST_EVERY_MS = 300;
-/** Up to this width a column keeps what it needs. */
-const WIDE = 210;
 const SCROLLBAR = 16;
 const FONT = 'system-ui, sans-serif';
 /** A pointer that moves farther before it is let go does not click. */
@@ -47,6 +46,7 @@ export class Sheet {
   private isApplying = false;
   private isMeasured = false;
   private slidAt = 0;
+  private displayed: number | null = null;
   private pressedRow: { key: string | undefined; x: number; y: number } | null = null;
   private raised: ReadonlySet<string> = new Set();
 
@@ -59,7 +59,7 @@ export class Sheet {
       if (target instanceof HTMLElement) this.explain(target);
     });
     place.addEventListener('pointerdown', (event) => {
-      this.pressedRow = { key: rowKey(event.target), x: event.clientX, y: event.clientY };
+      this.pressedRow = { key: this.keyAt(event.target), x: event.clientX, y: event.clientY };
     });
     place.addEventListener('click', (event) => {
       this.click(event);
@@ -129,22 +129,34 @@ export class Sheet {
     this.sample = update.rows;
     const isRewritten = this.looks.take(update, now);
     const step = this.rows.take(update, now);
+    const done = () => {
+      this.displayed = update.total;
+    };
     if (step.kind === 'patch') {
       if (step.insert.length) this.slide(now);
       if (step.insert.length || step.remove.length)
-        this.grid.applyTransactionAsync({ add: step.insert, addIndex: 0, remove: step.remove, update: step.update });
+        this.grid.applyTransactionAsync(
+          { add: step.insert, addIndex: 0, remove: step.remove, update: step.update },
+          done,
+        );
       if (step.add.length || (step.update.length && !step.insert.length && !step.remove.length))
-        this.grid.applyTransactionAsync({
-          add: step.add,
-          update: step.insert.length || step.remove.length ? [] : step.update,
-        });
+        this.grid.applyTransactionAsync(
+          { add: step.add, update: step.insert.length || step.remove.length ? [] : step.update },
+          done,
+        );
     } else if (step.kind === 'replace') {
       this.grid.flushAsyncTransactions();
+      done();
       this.grid.setGridOption('animateRows', false);
       this.grid.setGridOption('rowData', step.rows);
     }
     if ((isRewritten || !this.isMeasured) && update.rows.length) this.measure();
     if (isRewritten) this.rewrite();
+  }
+
+  /** How many rows the table had when what is on the screen was shown: the grid is a moment late. */
+  get total(): number | null {
+    return this.displayed;
   }
 
   /** Shows the beginning of another page, or its end for who turns back, and goes on in the focused column. */
@@ -215,9 +227,19 @@ export class Sheet {
   private click(event: MouseEvent): void {
     const pressed = this.pressedRow;
     this.pressedRow = null;
-    if (pressed === null) this.listener.clicked(rowKey(event.target), event);
+    if (pressed === null) this.listener.clicked(this.keyAt(event.target), event);
     else if (Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_PIXELS)
       this.listener.clicked(pressed.key, event);
+  }
+
+  private keyAt(target: EventTarget | null): string | undefined {
+    return target instanceof Element ? this.rowAt(target)?.key : undefined;
+  }
+
+  /** The row by its place: the document has its key with other characters than it has. */
+  private rowAt(element: Element | null): GridRow | undefined {
+    const index = element?.closest('.ag-row')?.getAttribute('row-index');
+    return index ? this.grid.getDisplayedRowAtIndex(Number(index))?.data : undefined;
   }
 
   private press({ event, node }: CellKeyDownEvent<GridRow> | FullWidthCellKeyDownEvent<GridRow>): void {
@@ -259,23 +281,20 @@ export class Sheet {
     if (context) context.font = `${FONT_SIZE * root}px ${FONT}`;
     const measure = (text: string) => context?.measureText(text).width ?? 7 * text.length;
     const { hidden, widths } = this.view;
-    const needed = this.columns.map((column, place) => ({
-      colId: column.name,
-      own: widths[column.name],
-      width: widths[column.name] ?? this.looks.width(column, place, this.sample, measure),
-    }));
-    const shown = needed.filter(({ colId }) => !hidden.includes(colId));
+    const shown = this.columns.flatMap((column, place) => {
+      const own = widths[column.name];
+      const width = own ?? this.looks.width(column, place, this.sample, measure);
+      const canGive = own === undefined && WIRE_TYPES[column.type].align === 'left' && column.type !== 'timestamp';
+      return hidden.includes(column.name) ? [] : [{ colId: column.name, own, width, canGive }];
+    });
     const room = this.place.clientWidth - SCROLLBAR;
-    const sum = (part: (width: number) => number) => shown.reduce((total, { width }) => total + part(width), 0);
-    const lacking = sum((width) => width) - room;
-    // Wide columns give way first, so that the others can be seen without scrolling.
-    const spare = sum((width) => Math.max(0, width - WIDE));
-    const given = Math.min(1, Math.max(0, lacking) / (spare || 1));
+    const fits = fitted(shown, room);
+    const isRoomy = fits.reduce((sum, width) => sum + width, 0) < room;
     this.grid.applyColumnState({
-      state: needed.map(({ colId, width, own }) => ({
+      state: shown.map(({ colId, own }, place) => ({
         colId,
-        width: own ?? Math.floor(width - Math.max(0, width - WIDE) * given),
-        flex: lacking < 0 && own === undefined ? width : null,
+        width: fits[place] ?? null,
+        flex: isRoomy && own === undefined ? (fits[place] ?? null) : null,
       })),
     });
   }
@@ -295,15 +314,10 @@ export class Sheet {
     const cell = target.closest<HTMLElement>('.ag-cell');
     const place = this.columns.findIndex(({ name }) => name === cell?.getAttribute('col-id'));
     const column = this.columns[place];
-    const index = Number(cell?.closest('.ag-row')?.getAttribute('row-index') ?? NaN);
-    const value = this.grid.getDisplayedRowAtIndex(index)?.data?.values[place];
+    const value = this.rowAt(cell)?.values[place];
     if (cell === null || column === undefined) return;
     const text = whole(value, column.type);
     const isCut = cell.scrollWidth > cell.clientWidth;
     cell.title = isCut || text !== cell.textContent ? text : '';
   }
-}
-
-function rowKey(target: EventTarget | null): string | undefined {
-  return target instanceof Element ? (target.closest('.ag-row')?.getAttribute('row-id') ?? undefined) : undefined;
 }

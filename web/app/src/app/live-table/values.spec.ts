@@ -1,4 +1,4 @@
-import { NO_SHAPE, duration, grown, shown, sought, whole } from './values';
+import { NO_SHAPE, clockTime, duration, grown, localTimes, shown, sought, whole } from './values';
 
 const NOW = Date.now();
 const TODAY = new Date(NOW).toISOString().slice(0, 11);
@@ -72,6 +72,15 @@ describe('sought', () => {
 
   it.each(['ada', '206,254.90', '2026-01-31', '99:99'])('leaves %s as it is', (text) => {
     expect(sought(text)).toBe(text);
+  });
+});
+
+describe('localTimes', () => {
+  it('writes times in a sentence as the clock of the viewer has them', () => {
+    const time = new Date(2026, 0, 31, 9, 5, 7);
+    expect(localTimes(`silent since ${time.toISOString()}; it was live`)).toMatch(
+      new RegExp(`^silent since ${clockTime(time)} UTC.*; it was live$`),
+    );
   });
 });
 

@@ -92,6 +92,13 @@ export function clockTime(date: Date): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+const ISO_TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** A sentence whose times are those of the viewer's clock. */
+export function localTimes(text: string): string {
+  return text.replaceAll(ISO_TIME, (time) => `${clockTime(new Date(time))} ${zone()}`);
+}
+
 /** A duration in the largest unit that says enough. */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000;

@@ -2,7 +2,7 @@ import type { ChartConfiguration } from 'chart.js';
 import type { ChartData } from '../server-api';
 import { clockTime } from '../live-table/values';
 
-const NUMBER = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
+const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 const DAY_MS = 86_400_000;
 
 type Options = NonNullable<ChartConfiguration<'bar' | 'line'>['options']>;
@@ -38,7 +38,7 @@ export function drawing(kind: DrawingKind, data: ChartData, colours: Colours): D
     case 'distribution': {
       if (distribution === null) return null;
       const width = (distribution.high - distribution.low) / distribution.counts.length;
-      const labels = distribution.counts.map((_, bin) => NUMBER.format(distribution.low + bin * width));
+      const labels = distribution.counts.map((_, bin) => SHORT.format(distribution.low + bin * width));
       return bars(kind, `Distribution of ${data.column}`, labels, distribution.counts, colours);
     }
     case 'bars': {
@@ -102,14 +102,25 @@ function bars(
 }
 
 function options({ text, line }: Colours, hasLegend = false): Options {
-  const scale = { ticks: { color: text, maxTicksLimit: 8 }, grid: { color: line } };
+  const x = { ticks: { color: text, maxTicksLimit: 8, maxRotation: 0 }, grid: { display: false } };
+  const y = { ticks: { color: text, maxTicksLimit: 6, callback: axisText }, grid: { color: line } };
   return {
     animation: false,
     maintainAspectRatio: false,
     interaction: { mode: 'index', intersect: false },
-    plugins: { legend: { display: hasLegend, labels: { color: text, boxHeight: 8, filter: isNamed } } },
-    scales: { x: scale, y: scale },
+    plugins: {
+      legend: {
+        display: hasLegend,
+        align: 'end',
+        labels: { color: text, boxWidth: 24, boxHeight: 6, filter: isNamed },
+      },
+    },
+    scales: { x, y },
   };
+}
+
+function axisText(value: number | string): string {
+  return typeof value === 'number' ? SHORT.format(value) : value;
 }
 
 /** The band has two edges and one name. */
