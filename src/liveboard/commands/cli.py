@@ -86,7 +86,13 @@ def pipeline(arguments: argparse.Namespace) -> int:
 
     settings = config.load(arguments.config)
     with _stopping() as stopping:
-        service.run(settings, address.bootstrap(settings), lambda text: print(text, flush=True), stopping)
+        service.run(
+            settings,
+            address.bootstrap(settings),
+            lambda text: print(text, flush=True),
+            stopping,
+            standby=arguments.standby,
+        )
     return 0
 
 
@@ -288,7 +294,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"sample events per second (default {options.DEFAULT_RATE:.0f})",
     )
     command(broker)
-    command(pipeline)
+    command(pipeline).add_argument(
+        "--standby", action="store_true", help="wait while another one keeps the board, and take over when it ends"
+    )
     command(serve)
     options.sample_options(command(sample))
     options.send_options(command(send))

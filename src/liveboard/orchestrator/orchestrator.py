@@ -18,7 +18,7 @@ from liveboard.orchestrator.control import ControlTopic
 from liveboard.orchestrator.ending import Ending
 from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.listener import Listener, described
-from liveboard.orchestrator.ownership import OwnershipLost
+from liveboard.orchestrator.ownership import Ownership, OwnershipLost
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.running import SPARK_ERRORS
 from liveboard.orchestrator.workplace import Workplace
@@ -31,9 +31,13 @@ _STANDING_STILL = (Phase.STARTING, Phase.RESTARTING)
 class Orchestrator:
     """Moves the board from wiring to wiring, and keeps what is there running."""
 
-    def __init__(self, work: Workplace, alerts: Callable[[], Mapping[str, AlertFigures]] = dict) -> None:
+    def __init__(
+        self, work: Workplace, ownership: Ownership, alerts: Callable[[], Mapping[str, AlertFigures]] = dict
+    ) -> None:
         """`alerts` gives the figures that the document has of them."""
         self._work = work
+        self._ownership = ownership
+        self._inherited = set(work.usable)
         self._alerts = alerts
         self._running = work.running
         self._listener = Listener(work)
@@ -54,6 +58,8 @@ class Orchestrator:
         work.log(f"control listener on '{control.topic}'")
         self._listener.hear(control.backlog())
         while not stopping.is_set():
+            self._ownership.check()
+            self._distrust()
             self._keep_running()
             self._repairing.advance()
             self._ending.advance()
@@ -66,6 +72,20 @@ class Orchestrator:
             self._hang_up(name)
         self._running.stop()
         work.schemas.close()
+
+    def _distrust(self) -> None:
+        """Has built anew what an owner may have written to after it was replaced: older rows over newer ones."""
+        work, who = self._work, self._ownership.survivor()
+        if not who or not (shared := self._inherited & work.usable):
+            return
+        work.log(f"{who} was still alive after it was replaced: building {', '.join(sorted(shared))} anew")
+        work.usable -= shared
+        # On record, so that a crash forgets it as little: nothing can go on from a checkpoint without a fingerprint.
+        records = {
+            name: changed(record, fingerprint={}) if name in shared else record
+            for name, record in work.status.generations.items()
+        }
+        work.keep(changed(work.status, generations=records))
 
     def _keep_running(self) -> None:
         """Heals what has died, and says so about what is live."""
@@ -201,6 +221,7 @@ class Orchestrator:
         work = self._work
         if time.monotonic() - work.record.kept_at < BEAT_S:
             return
+        work.check_spark()
         work.keep(changed(work.status, alerts=self._alerts()))
         work.leftovers.sweep_checkpoints(work.status)
         live = work.status.live or ""
