@@ -20,7 +20,7 @@ from standalone import Cluster
 from liveboard.pipeline import session
 
 _WORKERS = (0, 1, 2, 4)
-_CORES = 16
+_CORES = 8
 _RATE = 1_000
 
 

@@ -38,7 +38,7 @@ exec {java} "$@"
 class Cluster:
     """A master, and workers that can be killed and added; nothing of it is left at the end."""
 
-    def __init__(self, directory: Path, cores: int = 16) -> None:
+    def __init__(self, directory: Path, cores: int = 8) -> None:
         self._directory = directory
         self._cores = cores
         self._processes: list[psutil.Popen] = []

@@ -136,20 +136,21 @@ class Builds:
 
     def _check_slots(self, goal: Wiring, there: dict[str, int]) -> int:
         """In how many partitions the joins are computed; refuses what Spark has no task slots for beside the rest."""
-        work = self._work
+        work, master = self._work, self._work.settings.spark.master
+        found = session.slots(work.spark)
         inputs = session.slots_needed(work.board.wired(goal), there, 0)
-        shuffles = session.configured_shuffle_partitions(work.settings.spark)
-        if shuffles is None:
-            shuffles = session.derived_shuffle_partitions(session.slots(work.spark), inputs)
-            work.log(f"joins are computed in {shuffles} partitions")
-        work.spark.conf.set("spark.sql.shuffle.partitions", str(shuffles))
+        configured = session.configured_shuffle_partitions(work.settings.spark)
+        shuffles = configured or session.derived_shuffle_partitions(found, inputs)
         records = [work.status.generations[name] for name in work.running.names]
         beside = [
             session.slots_needed(work.board.wired(record.wiring), partitions(record), leftovers.shuffles(record))
             for record in records
         ]
-        free = 0 if session.is_local(work.settings.spark.master) else session.BATCH_SLOTS
-        session.check_slots(work.spark, inputs + shuffles + sum(beside) + free)
+        free = 0 if session.is_local(master) else session.BATCH_SLOTS
+        session.check_slots(master, found, inputs + shuffles + sum(beside) + free)
+        if not configured:
+            work.log(f"the cluster has {found} task slots; joins are computed in {shuffles} partitions")
+        work.spark.conf.set("spark.sql.shuffle.partitions", str(shuffles))
         return shuffles
 
     def _show_progress(self, name: str, progress: Progress) -> None:

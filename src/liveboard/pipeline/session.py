@@ -41,7 +41,7 @@ BATCH_SLOTS = 2
 # Executors give up so long after their driver has fallen silent, and are gone before a standby can be there. Otherwise
 # those of a driver whose machine is gone would go on to write until their batch ends.
 _HEARTBEAT_S, _HEARTBEATS = 2, 3
-_SETTLED_S = 2.0
+_SETTLED_S = 5.0
 
 _ON_THIS_DISK = StorageSettings()
 
@@ -248,12 +248,12 @@ def end(session: SparkSession) -> None:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def check_slots(session: SparkSession, needed: int) -> None:
+def check_slots(master: str, found: int, needed: int) -> None:
     """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
-    if (found := slots(session)) < needed:
+    if found < needed:
         raise LiveboardError(
             f"spark.master: expected at least {needed} task slots (one per input and shuffle partition of each "
-            f"generation), found {found} at {session.sparkContext.master}; give it more cores, the "
+            f"generation), found {found} at {master}; give it more cores, the "
             "topics fewer partitions, or control.retire_after less time"
         )
 
