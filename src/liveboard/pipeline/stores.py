@@ -49,9 +49,9 @@ def _s3(storage: StorageSettings) -> dict[str, str]:
         "aws.credentials.provider": _KEYS_PROVIDER if s3.access_key else "",
         # Those that are not Amazon's seldom have a name for each bucket.
         "path.style.access": "true" if s3.endpoint else "",
-        # Has a file that may not exist yet created by one conditional request, instead of a look and then a request:
-        # of two that end the same batch, one is refused.
-        "performance.flags": "create",
+        # The other way takes the SDK's own client over Netty, which is made for Netty 4.1 and on Spark's 4.2 takes
+        # "100 Continue" for an answer.
+        "optimized.copy.from.local.enabled": "false",
         # Files are read once, from their beginning. The other streams are for tables.
         "input.stream.type": "classic",
     }
