@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backfill import backfill
+from cluster import cluster
 from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
@@ -26,6 +27,7 @@ SUITE = Suite(
         "owner": owner,
         "memory": memory,
         "floor": floor,
+        "cluster": cluster,
     },
     seconds=120,
 )

@@ -46,11 +46,11 @@ def over(board: Board, users: str, accounts: str) -> Board:
 
 
 @contextmanager
-def sparking(stage: Stage, java_options: str = "") -> Iterator[SparkSession]:
+def sparking(stage: Stage, java_options: str = "", master: str = "local") -> Iterator[SparkSession]:
     """A Spark session of this process."""
     directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
     conf = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
-    spark = session.create(SparkSettings(conf=conf), directory)
+    spark = session.create(SparkSettings(master=master, conf=conf), directory)
     try:
         yield spark
     finally:
@@ -71,6 +71,7 @@ class Run:
             board,
             self._admin.offsets(topics, "earliest"),
             stage.client_config,
+            cores=session.cores(spark),
         )
         self._admin.create_generation(self.plan.names, self.plan.generation, table_columns(board))
         self.checkpoint = stage.directory / self.plan.generation

@@ -22,7 +22,9 @@ from liveboard.contract.schema import Column
 class Pipeline:
     """A running pipeline with a storage directory of its own."""
 
-    def __init__(self, bootstrap: str, board: Board, directory: Path, **environment: str) -> None:
+    def __init__(
+        self, bootstrap: str, board: Board, directory: Path, options: tuple[str, ...] = (), /, **environment: str
+    ) -> None:
         self._log = directory / "pipeline.out"
         self._log.touch()
         self.environment = {
@@ -35,14 +37,14 @@ class Pipeline:
             **environment,
         }
         self.storage = Path(self.environment["LIVEBOARD_STORAGE_DIR"])
-        self.start()
+        self.start(*options)
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Starts it; it need not be ready when this returns."""
         self._said = self._log.stat().st_size
         with self._log.open("ab") as log:
             self._process = psutil.Popen(
-                [sys.executable, "-m", "liveboard", "pipeline"],
+                [sys.executable, "-m", "liveboard", "pipeline", *options],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -72,6 +74,13 @@ class Pipeline:
     def _ended(self) -> bool:
         assert self._process.poll() is None, f"it ended: {self.said()}"
         return False
+
+    def pause(self) -> list[psutil.Process]:
+        """Stops it and all that it has started where they are; returns them, to be resumed."""
+        family = self.processes()
+        for process in family:
+            process.suspend()
+        return family
 
     def kill(self, what: str) -> None:
         """kill -9 of the Python process, of the JVM, or without a name of both; they are gone when this returns."""

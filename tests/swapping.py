@@ -62,11 +62,13 @@ class Swapping:
         self.topics = Topics(bootstrap)
         self._history: list[BoardStatus] = []
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
-        self._start: Callable[[], Pipeline] = lambda: Pipeline(bootstrap, self.board, directory, **environment)
+        self._start: Callable[[tuple[str, ...]], Pipeline] = lambda options: Pipeline(
+            bootstrap, self.board, directory, options, **environment
+        )
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Starts the pipeline for the first time."""
-        self.pipeline = self._start()
+        self.pipeline = self._start(options)
 
     def close(self) -> None:
         """Ends the connections, and leaves no pipeline running."""

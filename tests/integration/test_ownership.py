@@ -15,8 +15,9 @@ from harness import until
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.kafka.admin import Admin
-from liveboard.orchestrator import ownership
+from liveboard.orchestrator import ownership, standby
 from liveboard.orchestrator.ownership import Ownership, OwnershipLost
+from liveboard.orchestrator.standby import Standby
 
 pytestmark = pytest.mark.integration
 
@@ -58,8 +59,8 @@ def test_b35_of_many_that_take_over_at_once_one_does(
     kafka: str, names: Names, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = {"bootstrap.servers": kafka}
-    monkeypatch.setattr(ownership, "STALE_AFTER_S", 1.0)
-    monkeypatch.setattr(ownership, "BEAT_S", 600.0)
+    monkeypatch.setattr(ownership, "SILENCE_S", 5.0)
+    monkeypatch.setattr(ownership, "_BEAT_S", 600.0)
     with ExitStack() as parts:
         silent = parts.enter_context(Ownership(client, names, storage(tmp_path, "silent")))
         start = threading.Barrier(5)
@@ -86,6 +87,40 @@ def test_b35_of_many_that_take_over_at_once_one_does(
         # The one that was silent finds out as soon as it looks.
         with pytest.raises(OwnershipLost, match=rf"kept by .*:{tmp_path}/taker"):
             silent.check()
+        # And the one that took over hears that it is still alive.
+        assert takers[0].survivor() == ""
+        silent.__exit__(OwnershipLost, None, None)
+        until(lambda: not takers[0].is_sure() and takers[0].survivor(), "a sign of life")
+        assert takers[0].survivor() == silent.owner.name
+
+
+def test_b35_a_standby_waits_while_the_owner_beats(
+    kafka: str, names: Names, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, said, stopping = {"bootstrap.servers": kafka}, list[str](), threading.Event()
+    monkeypatch.setattr(standby, "SILENCE_S", 2.0)
+    monkeypatch.setattr(ownership, "_BEAT_S", 0.1)
+
+    def wait() -> bool:
+        return Standby(client, Admin(client), names, storage(tmp_path, "b")).wait(said.append, stopping)
+
+    with ThreadPoolExecutor(1) as thread:
+        with Ownership(client, names, storage(tmp_path, "a")) as first:
+            waiting = thread.submit(wait)
+            until(lambda: said, "a word")
+            assert said[0].startswith(f"standing by: the board '{names.board}' is kept by {first.owner.name} since 20")
+            with pytest.raises(TimeoutError):
+                waiting.result(3)
+        # Given up, it is free at once.
+        assert waiting.result(60)
+        assert len(said) == 1
+        with Ownership(client, names, storage(tmp_path, "a")):
+            monkeypatch.setattr(ownership, "_BEAT_S", 600.0)
+            assert wait()
+            assert f"taking over: nothing has been heard from {first.owner.name} for 2 s" in said
+        with Ownership(client, names, storage(tmp_path, "a")):
+            stopping.set()
+            assert not wait()
 
 
 def test_b35_the_same_storage_begins_again_at_once(kafka: str, names: Names, tmp_path: Path) -> None:

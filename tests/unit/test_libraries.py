@@ -40,6 +40,15 @@ touch "$into/spark/connector-2.jar" "$into/broker/kafka-2.jar"
 """
 
 
+def test_an_extra_is_fetched_when_it_is_asked_for_and_then_there(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES.replace("spark", "s3"))
+    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["connector-2.jar"]
+    assert said == ["fetching the Java libraries for s3, this once"]
+    use_ivy(prefix, monkeypatch, "exit 1")
+    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["connector-2.jar"]
+
+
 def test_missing_libraries_say_what_to_do(prefix: Path) -> None:
     with pytest.raises(LiveboardError, match=f"not in {prefix}.*run `python -m liveboard.install`"):
         libraries.jars("broker")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liveboard.contract.status import STALE_AFTER_S
-from liveboard.orchestrator.ownership import Holder, Saying, held
+from liveboard.orchestrator.ownership import SILENCE_S, Holder, Saying, held
 
-SILENCE_MS = int(STALE_AFTER_S * 1000)
+SILENCE_MS = int(SILENCE_S * 1000)
 
 
 def said(what: str, owner: str, run: str = "1") -> Saying:

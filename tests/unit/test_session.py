@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from liveboard.config import SparkSettings
+from liveboard.config import Secret, SparkSettings, StorageSettings
+from liveboard.config.settings import S3Settings
 from liveboard.contract.errors import LiveboardError
-from liveboard.pipeline import session
+from liveboard.pipeline import driver, session, stores
 
 _PROGRAM = """
 import sys
@@ -31,3 +32,48 @@ def test_a_java_that_does_not_start_says_where_to_look(tmp_path: Path) -> None:
     with pytest.raises(LiveboardError, match=r"it ended with exit code 1: see .*spark\.out"):
         session.create(settings, tmp_path)
     assert "NoSuchOption" in (tmp_path / "spark.out").read_text()
+
+
+@pytest.mark.parametrize(
+    ("slots", "inputs", "partitions"),
+    [(32, 4, 8), (16, 4, 4), (1_000, 4, 8), (8, 4, 2), (0, 4, 2), (100, 40, 10)],
+)
+def test_partitions_are_derived_from_the_board_and_the_cluster(slots: int, inputs: int, partitions: int) -> None:
+    assert session.derived_shuffle_partitions(slots, inputs) == partitions
+
+
+def test_partitions_are_derived_only_on_a_cluster_and_only_where_nobody_decides() -> None:
+    decided = {"spark.sql.shuffle.partitions": "5"}
+    assert session.configured_shuffle_partitions(SparkSettings()) == session.SHUFFLE_PARTITIONS
+    assert session.configured_shuffle_partitions(SparkSettings(master="local[8]", conf=decided)) == 5
+    assert session.configured_shuffle_partitions(SparkSettings(master="spark://a:7077", conf=decided)) == 5
+    assert session.configured_shuffle_partitions(SparkSettings(master="spark://a:7077")) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "manager"),
+    [
+        ("", "FileSystemBased"),
+        ("/mnt/shared", "FileSystemBased"),
+        ("file:///mnt/shared", "FileSystemBased"),
+        ("hdfs://host:8020/boards", "FileContextBased"),
+        ("abfss://c@account.dfs.core.windows.net/boards", "FileContextBased"),
+        ("s3a://bucket/boards", "AbortableStreamBased"),
+    ],
+)
+def test_each_store_has_the_checkpoint_manager_that_is_right_for_it(address: str, manager: str) -> None:
+    conf = stores.conf(StorageSettings(checkpoints=address))
+    assert conf["spark.sql.streaming.checkpointFileManagerClass"].endswith(f".{manager}CheckpointFileManager")
+
+
+def test_keys_of_s3_are_on_no_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, str] = {}
+    monkeypatch.setattr(driver, "start", lambda conf, *_: seen.update(conf))
+    monkeypatch.setattr(stores, "jars", lambda *_: [Path("s3.jar")])
+    s3 = S3Settings(endpoint="http://s3", access_key=Secret("who"), secret_key=Secret("hush"))
+    own = {"spark.jars": "mine.jar"}
+    storage = StorageSettings(checkpoints="s3a://bucket", s3=s3)
+    session.Launched(SparkSettings(conf=own), tmp_path, storage=storage)
+    assert seen["spark.hadoop.fs.s3a.endpoint"] == "http://s3"
+    assert seen["spark.jars"].endswith("s3.jar,mine.jar")
+    assert {"who", "hush"}.isdisjoint(seen.values())

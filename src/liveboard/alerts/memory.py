@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 _TOPIC_CONFIG = {"min.compaction.lag.ms": str(DAY_MS)}
 _AT_ONCE = 10_000
 # Others can have the board a little later than we were sure to have it: what is late by then is not sent at all.
-_TIMEOUT_MS = 5_000
+_TIMEOUT_MS = 3_000
 _PATIENCE_S = 30.0
 
 

@@ -92,8 +92,14 @@ def pipeline(arguments: argparse.Namespace) -> int:
     _provide_libraries()
     metrics = PipelineMetrics()
     with _stopping() as stopping, _in_time(stopping), metrics.served(settings.pipeline):
-        bootstrap = address.bootstrap(settings)
-        service.run(settings, bootstrap, lambda text: print(text, flush=True), stopping, metrics.watch)
+        service.run(
+            settings,
+            address.bootstrap(settings),
+            lambda text: print(text, flush=True),
+            stopping,
+            metrics.watch,
+            standby=arguments.standby,
+        )
     return 0
 
 
@@ -318,7 +324,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"sample events per second (default {options.DEFAULT_RATE:.0f})",
     )
     command(broker)
-    command(pipeline)
+    command(pipeline).add_argument(
+        "--standby", action="store_true", help="wait while another one keeps the board, and take over when it ends"
+    )
     command(serve)
     options.sample_options(command(sample))
     options.send_options(command(send))

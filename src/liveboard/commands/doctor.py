@@ -266,7 +266,7 @@ def _slots(settings: Settings, kafka: Future[Kafka]) -> str:
 
     known = _answer(kafka).partitions or {}
     partitions = {source.topic: known.get(source.topic, 1) for source in settings.board.sources.values()}
-    shuffle = int(settings.spark.conf.get("spark.sql.shuffle.partitions", session.SHUFFLE_PARTITIONS))
+    shuffle = session.configured_shuffle_partitions(settings.spark) or session.SHUFFLE_PARTITIONS
     needed = session.slots_needed(settings.board, partitions, shuffle)
     master = settings.spark.master
     local = re.fullmatch(r"local\[(\d+|\*)(?:,\d+)?\]", master)

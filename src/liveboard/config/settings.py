@@ -167,10 +167,22 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class S3Settings:
+    """How to log in to S3: without keys, as the machine or the environment says; `endpoint`: if it is not Amazon's."""
+
+    endpoint: values.Url = ""
+    region: values.Text = ""
+    access_key: values.SecretText = values.NO_SECRET
+    secret_key: values.SecretText = values.NO_SECRET
+
+
+@dataclass(frozen=True, kw_only=True)
 class StorageSettings:
-    """Where the broker's data and the checkpoints are kept."""
+    """Where the broker's data and the checkpoints are kept; `checkpoints` is for those that all machines must find."""
 
     dir: values.DirPath = Path(".liveboard")
+    checkpoints: values.Checkpoints = ""
+    s3: S3Settings = field(default_factory=S3Settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +234,16 @@ def _check_registry(document: Document, registry: RegistrySettings) -> None:
         document.problem(("registry", name), expected, because=("registry", other))
 
 
+def _check_storage(document: Document, storage: StorageSettings) -> None:
+    if storage.s3 != S3Settings() and not storage.checkpoints.startswith("s3a://"):
+        expected = 'expected storage.checkpoints to begin with "s3a://", since [storage.s3] has keys'
+        document.problem(("storage", "checkpoints"), f'{expected}, found "{storage.checkpoints}"')
+    for name, other in (("access_key", "secret_key"), ("secret_key", "access_key")):
+        if getattr(storage.s3, other) and not getattr(storage.s3, name):
+            expected = f"expected a value because storage.s3.{other} has one, found nothing"
+            document.problem(("storage", "s3", name), expected, because=("storage", "s3", other))
+
+
 def _check_server(document: Document, server: ServerSettings) -> None:
     for name, other in (("tls_cert_file", "tls_key_file"), ("tls_key_file", "tls_cert_file")):
         if getattr(server, other) and not getattr(server, name):
@@ -252,7 +274,9 @@ class Settings:
     server: Annotated[ServerSettings, Section(ServerSettings, check=_check_server)] = field(
         default_factory=ServerSettings
     )
-    storage: StorageSettings = field(default_factory=StorageSettings)
+    storage: Annotated[StorageSettings, Section(StorageSettings, check=_check_storage)] = field(
+        default_factory=StorageSettings
+    )
     control: ControlSettings = field(default_factory=ControlSettings)
     board: Annotated[BoardSettings, Section(BoardSettings, values.BOARD, check_board)] = field(
         default_factory=default_board
@@ -300,6 +324,9 @@ def _check_settings(document: Document, settings: Settings) -> None:
         if source.topic == settings.names.control:
             at = ("board", "sources", name, "topic")
             document.problem(at, f'expected a topic other than that of control messages, found "{source.topic}"')
+    if not settings.spark.master.startswith("local") and not settings.storage.checkpoints:
+        expected = 'expected an address that all machines of the cluster reach, such as "s3a://bucket/boards"'
+        document.problem(("storage", "checkpoints"), f"{expected}, found nothing", because=("spark", "master"))
     if settings.names.owns(settings.control.topic):
         expected = f'expected a topic that the board "{settings.board.name}" does not write itself'
         document.problem(("control", "topic"), f'{expected}, found "{settings.control.topic}"')

@@ -267,6 +267,16 @@ def _schema(value: object) -> str:
     return _text(value)
 
 
+def _checkpoints(value: object) -> str:
+    text = _text(value)
+    if re.search(r"://[^/]*:[^/]*@", text):
+        expected = "expected an address without a login, which belongs into storage.s3.access_key and secret_key"
+        raise ConfigError(f"{expected}, found one with it")
+    if text and not _CHECKPOINTS.fullmatch(text):
+        raise ValueError("no address")
+    return text
+
+
 def _is_network(text: str) -> bool:
     try:
         ipaddress.ip_network(text)
@@ -310,6 +320,7 @@ def _row_caps_from_text(text: str) -> object:
 
 
 _URL = re.compile(r"https?://[^\s/]\S*")
+_CHECKPOINTS = re.compile(r"[^\s:]+|(file|s3a|hdfs|viewfs|abfss?|gs|wasbs?)://([^\s@:/]+@)?[^\s@]*")
 _ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
@@ -337,6 +348,13 @@ KeyHash = Annotated[
     ),
 ]
 DirPath = Annotated[Path, Spec("a path", lambda value: Path(_text_where(str.strip)(value)))]
+Checkpoints = Annotated[
+    str,
+    Spec(
+        'a directory, or an address such as "s3a://bucket/boards" or "hdfs://host:8020/boards"',
+        _checkpoints,
+    ),
+]
 Url = Annotated[str, Spec("an http or https URL", _text_where(_URL.fullmatch))]
 Conditions = Annotated[
     tuple[tuple[Any, ...], ...],

@@ -24,7 +24,7 @@ _BATCH = 5_000
 _WAIT_S = 0.1
 _PATIENCE_S = 30.0
 # Others can have the board a little later than we were sure to have it: what is late by then is not sent at all.
-_TIMEOUT_MS = 5_000
+_TIMEOUT_MS = 3_000
 
 
 def counted(board: Board) -> dict[str, Aggregate]:

@@ -1,4 +1,7 @@
-"""The Java libraries of ivy.xml: one directory of jars for the Spark session, one for the embedded broker."""
+"""The Java libraries of ivy.xml: one directory of jars for the Spark session, one for the embedded broker.
+
+Few need what is in s3.xml: it is fetched when it is configured.
+"""
 
 import fcntl
 import importlib.util
@@ -8,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -17,6 +21,8 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.install import java
 
 Configuration = Literal["spark", "broker"]
+Extra = Literal["s3"]
+_LINE_S = 5.0
 
 
 def directory() -> Path:
@@ -40,6 +46,28 @@ def jars(conf: Configuration) -> list[Path]:
     return sorted((directory() / conf).glob("*.jar"))
 
 
+def extra_jars(extra: Extra, show: Callable[[str], None]) -> list[Path]:
+    """The jars of an extra, which are fetched if they are not there yet; `show` is told about that."""
+    wanted, target = Path(__file__).with_name(f"{extra}.xml"), directory().with_name(extra)
+    if not _is_of(target, wanted):
+        show(f"fetching the Java libraries for {extra}, this once")
+        _replace(target, wanted, (extra,), _now_and_then(show))
+    return sorted((target / extra).glob("*.jar"))
+
+
+def _now_and_then(show: Callable[[str], None]) -> Callable[[str], None]:
+    """For a log: a line every few seconds."""
+    shown = time.monotonic()
+
+    def line(text: str) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > _LINE_S:
+            shown = time.monotonic()
+            show(text)
+
+    return line
+
+
 def cache(conf: Configuration) -> Path:
     """Where it is kept what Java learnt in a run of these jars: it makes every later start faster."""
     return directory() / f"{conf}.aot"
@@ -47,10 +75,7 @@ def cache(conf: Configuration) -> Path:
 
 def fetched() -> bool:
     """Whether the libraries of the present ivy.xml are in place."""
-    try:
-        return (directory() / "ivy.xml").read_bytes() == _ivy_xml().read_bytes()
-    except OSError:
-        return False
+    return _is_of(directory(), _ivy_xml())
 
 
 def provide(show: Callable[[str], None]) -> None:
@@ -64,14 +89,24 @@ def provide(show: Callable[[str], None]) -> None:
 
 def fetch(show: Callable[[str], None] = print) -> None:
     """Resolves ivy.xml with the Ivy inside PySpark; the jars are replaced as a whole or not at all."""
-    target = directory()
+    _replace(directory(), _ivy_xml(), ("spark", "broker"), show)
+
+
+def _is_of(target: Path, wanted: Path) -> bool:
+    try:
+        return (target / "ivy.xml").read_bytes() == wanted.read_bytes()
+    except OSError:
+        return False
+
+
+def _replace(target: Path, wanted: Path, confs: tuple[str, ...], show: Callable[[str], None]) -> None:
     _made(target.parent)
-    for left_over in target.parent.glob("jars-*"):
+    for left_over in target.parent.glob(f"{target.name}-*"):
         shutil.rmtree(left_over)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="jars-") as work:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as work:
         new = Path(work, "new")
-        _resolve(new, show)
-        shutil.copyfile(_ivy_xml(), new / "ivy.xml")
+        _resolve(wanted, confs, new, show)
+        shutil.copyfile(wanted, new / "ivy.xml")
         if target.exists():
             target.rename(Path(work, "old"))
         new.rename(target)
@@ -93,7 +128,7 @@ def _is_writable(path: Path) -> bool:
     return os.access(next(place for place in (path, *path.parents) if place.exists()), os.W_OK)
 
 
-def _resolve(into: Path, show: Callable[[str], None]) -> None:
+def _resolve(wanted: Path, confs: tuple[str, ...], into: Path, show: Callable[[str], None]) -> None:
     home = directory().parent / "ivy"
     command: list[str | Path] = [
         java.executable(),
@@ -103,7 +138,7 @@ def _resolve(into: Path, show: Callable[[str], None]) -> None:
         "-jar",
         _ivy_jar(),
         "-ivy",
-        _ivy_xml(),
+        wanted,
         "-cache",
         home / "cache",
         "-retrieve",
@@ -119,7 +154,7 @@ def _resolve(into: Path, show: Callable[[str], None]) -> None:
         assert process.stdout is not None
         for text in _progress(process.stdout, output):
             show(text)
-    if process.returncode != 0 or not all(any(into.glob(f"{conf}/*.jar")) for conf in ("spark", "broker")):
+    if process.returncode != 0 or not all(any(into.glob(f"{conf}/*.jar")) for conf in confs):
         raise LiveboardError(_failure(output))
 
 
@@ -147,7 +182,7 @@ def _failure(output: list[str]) -> str:
         advice = "check the network (a proxy is set by JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=HOST)"
     elif missing:
         cause = f"the Maven repository does not have {', '.join(sorted(set(missing)))}"
-        advice = "check the versions in ivy.xml"
+        advice = "check the versions in ivy.xml and s3.xml"
     else:
         problems = [line.strip() for line in output if re.search(r"error|exception|fail", line, re.I)]
         cause = f"Ivy ended with: {(problems or [*output, 'nothing'])[0].strip()}"

@@ -13,7 +13,7 @@ from liveboard.contract.status import GenerationRecord, Phase, Progress, State
 from liveboard.contract.tables import table_columns
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import total
-from liveboard.orchestrator import generations
+from liveboard.orchestrator import generations, leftovers
 from liveboard.orchestrator.catching_up import CatchingUp
 from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import keeping
@@ -54,7 +54,7 @@ class Builds:
             self._look_for_topics_at = time.monotonic() + _AWAIT_TOPICS_S
             return self.say_waiting(awaited)
         there = work.admin.require(goal.topics.values())
-        self._check_slots(goal, there)
+        shuffles = self._check_slots(goal, there)
         name = generation_id(work.status.newest + 1)
         record = GenerationRecord(
             state=State.BUILDING,
@@ -62,7 +62,7 @@ class Builds:
             tables=table_columns(work.board.wired(goal)),
             starting_offsets=work.admin.offsets(there, work.settings.kafka.start_from),
             topics=work.admin.topic_ids(there),
-            fingerprint=work.fingerprint,
+            fingerprint={**work.fingerprint, leftovers.SHUFFLES: shuffles},
         )
         # On record before anything of it exists, so that whatever a crash leaves is known.
         work.usable.add(name)
@@ -139,14 +139,24 @@ class Builds:
             return trouble.permission(refused)
         return f"waiting for the topics {', '.join(sorted(missing))}, which do not exist yet" if missing else ""
 
-    def _check_slots(self, goal: Wiring, there: dict[str, int]) -> None:
-        """Refuses what Spark has no task slots for, beside the generations that are there."""
-        work = self._work
+    def _check_slots(self, goal: Wiring, there: dict[str, int]) -> int:
+        """In how many partitions the joins are computed; refuses what Spark has no task slots for beside the rest."""
+        work, master = self._work, self._work.settings.spark.master
+        found = session.slots(work.spark)
+        inputs = session.slots_needed(work.board.wired(goal), there, 0)
+        configured = session.configured_shuffle_partitions(work.settings.spark)
+        shuffles = configured or session.derived_shuffle_partitions(found, inputs)
         records = [work.status.generations[name] for name in work.running.names]
-        wirings = [(goal, there), *((record.wiring, partitions(record)) for record in records)]
-        shuffles = session.shuffle_partitions(work.settings.spark)
-        boards = [(work.board.wired(wiring), counts) for wiring, counts in wirings]
-        session.check_slots(work.spark, sum(session.slots_needed(board, at, shuffles) for board, at in boards))
+        beside = [
+            session.slots_needed(work.board.wired(record.wiring), partitions(record), leftovers.shuffles(record))
+            for record in records
+        ]
+        free = 0 if session.is_local(master) else session.BATCH_SLOTS
+        session.check_slots(master, found, inputs + shuffles + sum(beside) + free)
+        if not configured:
+            work.log(f"the cluster has {found} task slots; joins are computed in {shuffles} partitions")
+        work.spark.conf.set("spark.sql.shuffle.partitions", str(shuffles))
+        return shuffles
 
     def _show_progress(self, name: str, progress: Progress) -> None:
         self._progress_at = time.monotonic()

@@ -12,12 +12,19 @@ from msgspec.structs import replace as changed
 from liveboard.config import Settings
 from liveboard.contract.board import Board
 from liveboard.contract.names import Names, generation_number
-from liveboard.contract.status import BoardStatus, Phase, State
+from liveboard.contract.status import BoardStatus, GenerationRecord, Phase, State
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.schemas import file_texts
 from liveboard.pipeline import session
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.follow import STATE_FORMAT
+
+SHUFFLES = "shuffle_partitions"
+
+
+def shuffles(record: GenerationRecord) -> int:
+    """In how many partitions the generation's joins are computed: as many as it began with."""
+    return int(record.fingerprint.get(SHUFFLES, session.SHUFFLE_PARTITIONS))
 
 
 def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
@@ -31,16 +38,23 @@ def fingerprint(settings: Settings, admin: Admin) -> dict[str, Any]:
         "state_format": STATE_FORMAT,
         "cluster": admin.cluster_id(),
         "start_from": settings.kafka.start_from,
-        "shuffle_partitions": session.shuffle_partitions(settings.spark),
         "sources": sources,
         "joins": joins,
     }
+    if shuffle_partitions := session.configured_shuffle_partitions(settings.spark):
+        described[SHUFFLES] = shuffle_partitions
     if settings.board.aggregates:
         described["aggregates"] = {name: asdict(each) for name, each in settings.board.aggregates.items()}
     if files := file_texts(settings.board.sources.values()):
         described["avro_schema_files"] = files
     comparable: dict[str, Any] = json.loads(json.dumps(described))
     return comparable
+
+
+def _fits(record: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    """Where the number of partitions is derived, a generation keeps the one that it began with."""
+    derived = {} if SHUFFLES in current else {SHUFFLES: record.get(SHUFFLES)}
+    return record == {**current, **derived}
 
 
 class Leftovers:
@@ -71,7 +85,7 @@ class Leftovers:
         return {
             name
             for name, record in status.generations.items()
-            if record.fingerprint == current
+            if _fits(record.fingerprint, current)
             and board.fits(record.wiring)
             and all(ids.get(topic, id) == id for topic, id in record.topics.items())
             and is_whole(name)

@@ -19,7 +19,7 @@ from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import Ending
 from liveboard.orchestrator.generations import Do, Step
 from liveboard.orchestrator.listener import Listener, described
-from liveboard.orchestrator.ownership import OwnershipLost
+from liveboard.orchestrator.ownership import Ownership, OwnershipLost
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.running import SPARK_ERRORS
 from liveboard.orchestrator.workplace import Workplace
@@ -33,19 +33,18 @@ class Orchestrator:
     """Moves the board from wiring to wiring, and keeps what is there running."""
 
     def __init__(
-        self,
-        work: Workplace,
-        is_sure: Callable[[], bool],
-        alerts: Callable[[], Mapping[str, AlertFigures]] = dict,
+        self, work: Workplace, ownership: Ownership, alerts: Callable[[], Mapping[str, AlertFigures]] = dict
     ) -> None:
-        """`is_sure` says whether nobody else can keep the board now, `alerts` gives the figures of the document."""
+        """`alerts` gives the figures that the document has of them."""
         self._work = work
+        self._ownership = ownership
+        self._inherited = set(work.usable)
         self._alerts = alerts
         self._running = work.running
         self._listener = Listener(work)
         self._repairing = Repairing(work)
         self._ending = Ending(work)
-        self._counting = Counting(work, is_sure)
+        self._counting = Counting(work, ownership.is_sure)
         self._builds = Builds(work, self._repairing, self._counting)
         self._retry = Backoff()
         self._tombstones = 0
@@ -62,6 +61,8 @@ class Orchestrator:
         work.log(f"control listener on '{control.topic}'")
         self._listener.hear(control.backlog())
         while not stopping.is_set():
+            self._ownership.check()
+            self._distrust()
             self._keep_running()
             self._repairing.advance()
             self._ending.advance()
@@ -76,6 +77,20 @@ class Orchestrator:
             self._hang_up(name)
         self._running.stop()
         work.schemas.close()
+
+    def _distrust(self) -> None:
+        """Has built anew what an owner may have written to after it was replaced: older rows over newer ones."""
+        work, who = self._work, self._ownership.survivor()
+        if not who or not (shared := self._inherited & work.usable):
+            return
+        work.log(f"{who} was still alive after it was replaced: building {', '.join(sorted(shared))} anew")
+        work.usable -= shared
+        # On record, so that a crash forgets it as little: nothing can go on from a checkpoint without a fingerprint.
+        records = {
+            name: changed(record, fingerprint={}) if name in shared else record
+            for name, record in work.status.generations.items()
+        }
+        work.keep(changed(work.status, generations=records))
 
     def _keep_running(self) -> None:
         """Heals what has died, and says so about what is live."""
@@ -235,6 +250,7 @@ class Orchestrator:
         if time.monotonic() - self._beaten_at < BEAT_S:
             return False
         self._beaten_at = time.monotonic()
+        work.check_spark()
         work.keep(changed(work.status, alerts=self._alerts()))
         work.leftovers.sweep_checkpoints(work.status)
         live = work.status.live or ""

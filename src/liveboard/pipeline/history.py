@@ -5,7 +5,6 @@ A build is a repair for which every record asks and none is remembered.
 
 from __future__ import annotations
 
-import os
 from functools import reduce
 
 from pyspark.sql import Column as Expr
@@ -152,7 +151,7 @@ def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool, again: b
     columns |= {_counting(side): newest_position(side) for side in by_key}
     if by_key or again:
         columns[_ANY_ASKED] = any_asked()
-    with_matches = found.repartition(_parts(), "key", "place", "memory").withColumns(columns)
+    with_matches = found.repartition(_parts(plan), "key", "place", "memory").withColumns(columns)
     changes = [_matched_row(plan, memory, join, kind, again) for memory, join, kind in joined]
     if own_rows:
         counts = F.coalesce(*[F.when(F.col("side") == side, _counts(side)) for side in by_key], F.lit(False))
@@ -215,7 +214,7 @@ def _paired_rows(found: DataFrame, plan: Plan, memory: Memory, join: Join, kind:
     """A row for every left record with every right one."""
     remembered = found.where((F.col("memory") == memory.id) & F.col("place").isNull())
     left, right = (
-        remembered.where(F.col("side") == memory.side(source)).repartition(_parts(), "key")
+        remembered.where(F.col("side") == memory.side(source)).repartition(_parts(plan), "key")
         for source in (join.left, join.right)
     )
     pair = target(plan, memory, join).pair(F.col("key"), F.col("left"), F.col("right"))
@@ -230,6 +229,6 @@ def _wanted(record: Expr, match: Expr, record_known: Expr, match_known: Expr) ->
     return asked & ~(record_known & match_known)
 
 
-def _parts() -> int:
+def _parts(plan: Plan) -> int:
     """Several for every core, so that keys of different length even out."""
-    return 4 * (os.cpu_count() or 1)
+    return 4 * plan.cores

@@ -28,6 +28,8 @@ class Plan:
     kafka_options: Mapping[str, str]
     schemas: Mapping[str, AvroSchemas] = field(default_factory=dict)
     """Those of sources in Avro, by name."""
+    cores: int = os.cpu_count() or 1
+    """That a batch job can have, on this machine or on all machines of a cluster."""
 
     def changelog(self, table: str) -> str:
         """The changelog topic of one of the generation's tables."""
@@ -48,14 +50,14 @@ class Plan:
 
     def remembering(self) -> dict[str, str]:
         """Options of a stream that reads what the sources hold now."""
-        return {**self.following(), **_in_bulk(), "failOnDataLoss": "false"}
+        return {**self.following(), **self._in_bulk(), "failOnDataLoss": "false"}
 
     def between(self, start: Offsets, end: Offsets) -> dict[str, str]:
         """Options of a batch job that reads these topics from `start`, where it is known, up to `end`."""
         begin = {topic: {p: start[topic].get(p, _EARLIEST) for p in partitions} for topic, partitions in end.items()}
         return {
             **self._source_options(fails_on_loss=False),
-            **_in_bulk(),
+            **self._in_bulk(),
             "subscribe": ",".join(sorted(end)),
             "startingOffsets": json.dumps(begin),
             "endingOffsets": json.dumps(end),
@@ -75,12 +77,11 @@ class Plan:
             **({"includeHeaders": "true"} if need_headers(self.board.sources.values()) else {}),
         }
 
-
-def _in_bulk() -> dict[str, str]:
-    return {
-        # Splits long partitions, so that one topic with one partition still keeps every core busy. Not into more:
-        # all the pieces are read at once, and their tasks would take the cores' caches from each other.
-        "minPartitions": str(2 * (os.cpu_count() or 1)),
-        # Spark asks for the topic's ends on a connection on which the consumer already waits for what comes next.
-        "kafka.fetch.max.wait.ms": "10",
-    }
+    def _in_bulk(self) -> dict[str, str]:
+        return {
+            # Splits long partitions, so that one topic with one partition still keeps every core busy. Not into more:
+            # all the pieces are read at once, and their tasks would take the cores' caches from each other.
+            "minPartitions": str(2 * self.cores),
+            # Spark asks for the topic's ends on a connection on which the consumer already waits for what comes next.
+            "kafka.fetch.max.wait.ms": "10",
+        }

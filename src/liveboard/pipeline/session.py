@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
@@ -18,26 +19,40 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from liveboard.config import SparkSettings
+from liveboard.config.settings import StorageSettings
 from liveboard.contract.board import LARGEST_VALUE_BYTES, Board
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import java, libraries
 from liveboard.install.libraries import jars
-from liveboard.pipeline import driver, lambdas
+from liveboard.pipeline import driver, lambdas, stores
 
 # Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
 _LOCAL_SLOTS = 512
 _EXECUTORS_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 60.0
+_LOOK_S = 0.2
 _TESTING = "pyspark.testing"
+_SHUFFLE = "spark.sql.shuffle.partitions"
 
 # One per core of a small machine. A generation keeps the number that it began with.
 SHUFFLE_PARTITIONS = 2
+# What a cluster must have beside the slots that streams hold for ever, so that repairs find one.
+BATCH_SLOTS = 2
+# Executors give up so long after their driver has fallen silent, and are gone before a standby can be there. Otherwise
+# those of a driver whose machine is gone would go on to write until their batch ends.
+_HEARTBEAT_S, _HEARTBEATS = 2, 3
+_SETTLED_S = 5.0
+
+_ON_THIS_DISK = StorageSettings()
 
 # A record that is no Avro may claim to hold a text or an array of any length, for which Avro would take memory.
 _AVRO_LIMITS = {
     f"org.apache.avro.limits.{what}.maxLength": str(LARGEST_VALUE_BYTES)
     for what in ("bytes", "string", "collectionItems")
 }
+
+# Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
+_COMPILE_HUGE = "-XX:-DontCompileHugeMethods"
 
 _SECRET = "secret|password|token|credential|access[.]?key|jaas|keystore|truststore"
 _CONF = {
@@ -46,7 +61,6 @@ _CONF = {
     # Whether a stream's tasks run is told at once: by default, news that come within 100 ms of others are told later.
     "spark.ui.liveUpdate.period": "0",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -57,11 +71,6 @@ _CONF = {
     "spark.sql.streaming.metricsEnabled": "false",
     # Remembering the Python line of every expression doubles the time it takes to put a query together.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # The default manager starts five processes (chmod, readlink) for every file that it writes to a local disk, and
-    # the queries stand still for that long at every checkpoint.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
     # Counting the keys costs a read for every write, and nobody asks for their number.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # Every checkpoint is a whole one; older ones only take disk.
@@ -99,40 +108,115 @@ def slots_needed(board: Board, partitions: Mapping[str, int], shuffle_partitions
     return sum(partitions[source.topic] for source in board.sources.values()) + shuffle_partitions
 
 
-def shuffle_partitions(settings: SparkSettings) -> int:
-    """How many partitions the joins are computed in."""
-    return int(settings.conf.get("spark.sql.shuffle.partitions", SHUFFLE_PARTITIONS))
+def configured_shuffle_partitions(settings: SparkSettings) -> int | None:
+    """In how many partitions joins are computed, where that was decided; otherwise None, and it is derived."""
+    if _SHUFFLE in settings.conf:
+        return int(settings.conf[_SHUFFLE])
+    return SHUFFLE_PARTITIONS if is_local(settings.master) else None
+
+
+def derived_shuffle_partitions(slots: int, inputs: int) -> int:
+    """For a cluster with so many slots and a board with so many input partitions.
+
+    A join costs more than reading, so there are two for each input; but half of the slots stay free for a swap, which
+    builds a second generation beside the first.
+    """
+    return max(SHUFFLE_PARTITIONS, min(2 * inputs, slots // 2 - inputs))
+
+
+def is_local(master: str) -> bool:
+    """Whether Spark runs in the driver's process alone."""
+    return master.startswith("local")
+
+
+def cores(session: SparkSession) -> int:
+    """How many cores a batch job can have: of this machine, or of all that the cluster has given."""
+    context = session.sparkContext
+    return (os.cpu_count() or 1) if is_local(str(context.master)) else context.defaultParallelism
+
+
+def slots(session: SparkSession) -> int:
+    """How many tasks can run at once, as soon as the cluster has given all that it gives."""
+    context = session.sparkContext
+    if is_local(str(context.master)):
+        return context.defaultParallelism
+    deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
+    found, since = 0, time.monotonic()
+    while time.monotonic() < deadline:
+        executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
+        now = context.defaultParallelism if executors else 0
+        if now != found:
+            found, since = now, time.monotonic()
+        elif found and time.monotonic() - since > _SETTLED_S:
+            break
+        time.sleep(_LOOK_S)
+    return found
 
 
 def create(
     settings: SparkSettings, directory: Path, system_properties: Mapping[str, str] = MappingProxyType({})
 ) -> SparkSession:
     """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
-    leave_out_numpy()
-    lambdas.name_by_nesting()
-    os.environ["JAVA_HOME"] = str(java.HOME)
-    # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    scratch = directory / "tmp"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    conf: dict[str, bool | float | int | str | None] = {
-        **_CONF,
-        **_directories(directory, scratch),
-        **_executor_options(system_properties),
-        **settings.conf,
-    }
-    conf["spark.jars"] = ",".join(str(jar) for jar in jars("spark"))
-    builder = SparkSession.builder.appName("liveboard").master(_master(settings.master))
-    # Java gets these on its command line, which everyone on the machine can read; the rest comes after.
-    public = {"spark.master": _master(settings.master), **conf}
-    seen = {key: str(value) for key, value in public.items() if not re.search(_SECRET, key, re.I)}
-    process = driver.start(seen, directory / "spark.out")
-    running = builder.config(map=conf).getOrCreate()
-    SparkContext._gateway.proc = process  # type: ignore[union-attr]
-    set_system_properties(running, system_properties)
-    _load_rocksdb(running)
-    return running
+    return Launched(settings, directory, system_properties).session
+
+
+class Launched:
+    """Java is running when this is made; the first to ask for `session` has Spark started in it.
+
+    Until then nothing is taken from a cluster. `storage` says where checkpoints are; `show` is told when something has
+    to be fetched for it.
+    """
+
+    def __init__(
+        self,
+        settings: SparkSettings,
+        directory: Path,
+        system_properties: Mapping[str, str] = MappingProxyType({}),
+        storage: StorageSettings = _ON_THIS_DISK,
+        show: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        leave_out_numpy()
+        lambdas.name_by_nesting()
+        os.environ["JAVA_HOME"] = str(java.HOME)
+        # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
+        os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        scratch = directory / "tmp"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        extra = stores.jars(storage, show)
+        of_user = filter(None, [settings.conf.get("spark.jars")])
+        self._system_properties = system_properties
+        self._conf: dict[str, bool | float | int | str | None] = {
+            **_CONF,
+            _SHUFFLE: str(SHUFFLE_PARTITIONS),
+            **_directories(directory, scratch),
+            **stores.conf(storage),
+            **({} if is_local(settings.master) else _executor_options(system_properties)),
+            **settings.conf,
+            "spark.master": _master(settings.master),
+            "spark.jars": ",".join([*map(str, (*jars("spark"), *extra)), *of_user]),
+        }
+        # Java gets these on its command line, which everyone on the machine can read; the rest comes after.
+        seen = {key: str(value) for key, value in self._conf.items() if not re.search(_SECRET, key, re.I)}
+        self._process = driver.start(seen, directory / "spark.out", extra)
+
+    @functools.cached_property
+    def session(self) -> SparkSession:
+        """Spark, as soon as it runs."""
+        running = SparkSession.builder.appName("liveboard").config(map=self._conf).getOrCreate()
+        SparkContext._gateway.proc = self._process  # type: ignore[union-attr]
+        set_system_properties(running, self._system_properties)
+        _load_rocksdb(running)
+        return running
+
+    def end(self) -> None:
+        """Stops Spark, if it runs, and returns when its process is gone."""
+        if "session" in vars(self):
+            return end(self.session)
+        self._process.kill()
+        self._process.wait(_END_TIMEOUT_S)
+        SparkContext._gateway = SparkContext._jvm = None
+        return None
 
 
 def leave_out_numpy() -> None:
@@ -164,17 +248,14 @@ def end(session: SparkSession) -> None:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def check_slots(session: SparkSession, slots: int) -> None:
+def check_slots(master: str, found: int, needed: int) -> None:
     """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
-    deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
-    while (found := session.sparkContext.defaultParallelism) < slots:
-        if str(session.sparkContext.master).startswith("local") or time.monotonic() > deadline:
-            raise LiveboardError(
-                f"spark.master: expected at least {slots} task slots (one per input and shuffle partition of each "
-                f"generation), found {found} at {session.sparkContext.master}; give it more cores, the "
-                "topics fewer partitions, or control.retire_after less time"
-            )
-        time.sleep(0.5)
+    if found < needed:
+        raise LiveboardError(
+            f"spark.master: expected at least {needed} task slots (one per input and shuffle partition of each "
+            f"generation), found {found} at {master}; give it more cores, the "
+            "topics fewer partitions, or control.retire_after less time"
+        )
 
 
 def _load_rocksdb(session: SparkSession) -> None:
@@ -202,8 +283,7 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # Room for what is just in use, more of it the longer the keys: what does not fit is taken for old, and clearing
     # that out stops everything for 170 ms, with 400 records per key every 15 s.
     java_options += ["-XX:SurvivorRatio=3", "-XX:TargetSurvivorRatio=90"]
-    # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
-    java_options += ["-XX:-DontCompileHugeMethods", "-XX:-UsePerfData"]
+    java_options += [_COMPILE_HUGE, "-XX:-UsePerfData"]
     java_options += [f"-D{name}={value}" for name, value in _AVRO_LIMITS.items()]
     told = [*java.cached(libraries.cache("spark")), *java.trusting(directory / "trusted.p12")]
     java_options += map(shlex.quote, told)
@@ -215,5 +295,9 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
 
 
 def _executor_options(system_properties: Mapping[str, str]) -> dict[str, str]:
-    options = " ".join(f'"-D{name}={value}"' for name, value in {**_AVRO_LIMITS, **system_properties}.items())
-    return {"spark.executor.defaultJavaOptions": options}
+    options = [f'"-D{name}={value}"' for name, value in {**_AVRO_LIMITS, **system_properties}.items()]
+    return {
+        "spark.executor.defaultJavaOptions": " ".join([*options, _COMPILE_HUGE]),
+        "spark.executor.heartbeatInterval": f"{_HEARTBEAT_S}s",
+        "spark.executor.heartbeat.maxFailures": str(_HEARTBEATS),
+    }

@@ -241,6 +241,12 @@ TYPE = "(string, boolean, int, bigint, double, decimal(p,s), date, timestamp, js
         ("server.host", "", f'{FILLED} ""'),
         ("server", 5, "expected a table, found 5"),
         ("storage.dir", "", 'expected a path, found ""'),
+        (
+            "storage.checkpoints",
+            "s3a://key:secret@bucket",
+            "expected an address without a login, which belongs into storage.s3.access_key and secret_key, "
+            "found one with it",
+        ),
         ("storage.dir", {"a": 1}, "expected a path, found a table"),
         ("spark.conf", 5, "expected a table of spark.* keys, found 5"),
         ("board.sources", 5, "expected a table, found 5"),
