@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from harness import QUICK_SPARK
+from harness import QUICK_JAVA
 from process import spark_conf
 
 from liveboard.config import default_board
@@ -35,7 +35,7 @@ class Up:
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_KAFKA_PORT": "0",
             "LIVEBOARD_SERVER_PORT": "0",
-            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
         }
         if liveboard is not LIVEBOARD:
             self.environ.pop("PYTHONPATH", None)  # it would be found before what is installed
