@@ -32,8 +32,8 @@ Log = Callable[[str], None]
 class Evaluator:
     """Raises and clears the alerts of a board until it is told to stop; what fails is tried again.
 
-    `status` gives the board's newest document, `starts` how often a generation's stream was started, and `is_sure`
-    whether nobody else can keep the board now; an error of its own ends the work.
+    `status` gives the board's newest document, `starts` how often a generation's stream was started, `is_seen` whether
+    it runs since then, and `is_sure` whether nobody else can keep the board now; an error of its own ends the work.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Evaluator:
         log: Log,
         *,
         starts: Callable[[str], int] = lambda _: 1,
+        is_seen: Callable[[str], bool] = lambda _: True,
         is_sure: Callable[[], bool] = lambda: True,
         ends_with: type[Exception] | tuple[()] = (),
         quiet_s: float = QUIET_S,
@@ -56,6 +57,7 @@ class Evaluator:
         self._status = status
         self._log = log
         self._starts = starts
+        self._is_seen = is_seen
         self._is_sure = is_sure
         self._ends_with = ends_with
         self._quiet_s = quiet_s
@@ -138,19 +140,24 @@ class Evaluator:
         """Until another generation is live."""
         live, forget = following.generation, Backoff(_FORGET_S, _FORGET_S)
         # A generation that became live while we looked writes nothing once more, until its stream is started again.
-        starts = self._starts(live) if self._live not in (None, live) else 0
+        start = self._start(live) if self._live not in (None, live) else (0, False)
         self._live = live
         while not stopping.is_set() and (status := self._status()) is not None and status.live == live:
-            if (now := self._starts(live)) != starts:
-                starts = now
+            if (now := self._start(live)) != start:
+                # When it is started, nothing counts any more. How long it is quiet is counted from when it runs.
+                start = now
                 following.settle_anew(Settling(self._sources, now_ms(), self._quiet_s))
-            self.tell(following.read(may_settle=starts > 0))
+            self.tell(following.read(may_settle=all(start)))
             if self._problem and following.is_settled:
                 self._log("alerts are evaluated again")
                 self._problem = ""
             if forget.over:
                 memory.forget_old(now_ms(), self._is_sure)
                 forget.failed()
+
+    def _start(self, live: str) -> tuple[int, bool]:
+        """Which start of the stream it is, and whether the stream runs since then."""
+        return self._starts(live), self._is_seen(live)
 
     def tell(self, events: list[Event]) -> None:
         """Writes the events and counts them."""

@@ -77,6 +77,10 @@ class Running:
             self._seen.add(name)
         return name in self._seen
 
+    def was_seen(self, name: str) -> bool:
+        """The same, as of the last look; for other threads."""
+        return name in self._seen
+
     def is_held_up(self, name: str) -> bool:
         """Whether the generation waits for a schema."""
         return name in self._held_up

@@ -130,6 +130,7 @@ class _Service:
             lambda: record.status,
             self._log,
             starts=work.running.starts,
+            is_seen=work.running.was_seen,
             is_sure=ownership.is_sure,
             ends_with=OwnershipLost,
         )
