@@ -44,7 +44,7 @@ class Up:
         self._output = directory / "up.out"
         self._seen = 0
 
-    def start(self, rate: int = 200) -> None:
+    def start(self, rate: int = 50) -> None:
         """Starts it; what an earlier one said does not count."""
         with self._output.open("ab") as output:
             self._seen = output.tell()
@@ -150,7 +150,7 @@ def command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def up_in(directory: Path, rate: int = 200, liveboard: Sequence[str] = LIVEBOARD) -> Iterator[Up]:
+def up_in(directory: Path, rate: int = 50, liveboard: Sequence[str] = LIVEBOARD) -> Iterator[Up]:
     """A running one that leaves nothing behind, however it ends."""
     running = Up(directory, liveboard)
     running.start(rate)

@@ -50,7 +50,7 @@ def check(kafka: str, spark: SparkSession, tmp: Path, board: Board, partitions: 
 
 @pytest.mark.timeout(1200)
 @given(data=st.data(), partitions=st.integers(1, 4))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_b11_every_join_is_a_function_of_the_topics(
     kafka: str,
     spark: SparkSession,
@@ -147,7 +147,7 @@ def test_one_answer_per_record_under_a_burst(kafka: str, spark: SparkSession, ch
         return Event(source, document, FIRST_MS + random.randrange(1_000), random.randrange(2))
 
     with closing(bench), followed(spark, bench, checkpoint):
-        bench.produce(event(number) for number in range(50_000))
+        bench.produce(event(number) for number in range(20_000))
         bench.expect_oracle()
 
 
