@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from liveboard.contract.board import Board
 from liveboard.contract.changelog import decode_row
-from liveboard.contract.names import Names
+from liveboard.contract.names import REPAIRS, Names
 from liveboard.contract.tables import table_columns
 from liveboard.kafka.reader import Change
 from liveboard.orchestrator.ending import Windows, keeping
@@ -67,9 +67,11 @@ def answer(found: DataFrame, plan: Plan) -> Answered:
     so_far = now.distinct().join(found, [*same, step <= F.col("step")])
     came = F.max_by(F.struct("side", "origin", "cut", "record"), step).alias("came")
     known = so_far.groupBy("step", "key", "place", "memory").agg(came, *remembered(plan.board))
-    found_changes = known.select("step", F.explode(changes(plan)).alias("change")).select("step", "change.*").collect()
+    found_changes = (
+        known.select("step", F.explode(changes(plan.board.shape)).alias("change")).select("step", "change.*").collect()
+    )
     in_order = sorted(found_changes, key=lambda change: int(change["step"]))
-    asks = [change for change in in_order if change["topic"] == plan.repairs]
+    asks = [change for change in in_order if change["table"] == REPAIRS]
     return Answered([change for change in in_order if change not in asks], asks)
 
 
@@ -86,12 +88,11 @@ def repaired(
 def tables(plan: Plan, written: Sequence[Row]) -> dict[str, Table]:
     """What the changelogs hold when these have been written."""
     columns = table_columns(plan.board)
-    newest = {(change["topic"], change["key"]): change["value"] for change in written}
+    newest = {(change["table"], change["key"]): change["value"] for change in written}
     found: dict[str, Table] = {name: {} for name in columns}
-    names = {plan.changelog(name): name for name in columns}
-    for (topic, key), value in newest.items():
+    for (table, key), value in newest.items():
         if value is not None:
-            found[names[topic]][key] = decode_row(value.encode(), columns[names[topic]])
+            found[table][key] = decode_row(value.encode(), columns[table])
     return found
 
 
@@ -113,7 +114,7 @@ def check_both_forms_of(spark: SparkSession, plan: Plan, records: Sequence[Recor
 
 def ended(plan: Plan, written: Sequence[Row]) -> list[Row]:
     """The removals of windows that are over."""
-    windows = Windows({plan.changelog(name): keep for name, keep in keeping(plan.board).items()})
-    topics = [plan.changelog(name) for name in keeping(plan.board)]
-    windows.hear(Change(c["topic"], c["key"].encode(), c["value"].encode(), 0) for c in written if c["topic"] in topics)
-    return [Row(topic=topic, key=key.decode(), value=None) for topic, key in windows.ended()]
+    windows = Windows(keeping(plan.board))
+    kept = [change for change in written if change["table"] in keeping(plan.board)]
+    windows.hear(Change(each["table"], each["key"].encode(), each["value"].encode(), 0) for each in kept)
+    return [Row(table=table, key=key.decode(), value=None) for table, key in windows.ended()]

@@ -27,7 +27,6 @@ from pyspark.sql import functions as F
 
 from liveboard.contract.board import Board, Source
 from liveboard.contract.changelog import decode_row
-from liveboard.contract.names import Names
 from liveboard.contract.paths import parse_path
 from liveboard.contract.schema import Column
 from liveboard.contract.tables import table_columns
@@ -35,8 +34,8 @@ from liveboard.pipeline import avro_schema
 from liveboard.pipeline.avro_fields import AVRO_FIELDS
 from liveboard.pipeline.avro_format import AvroSchemas, UnknownSchema, unknown_schema
 from liveboard.pipeline.generation import reason
+from liveboard.pipeline.history import apart
 from liveboard.pipeline.parse import parse
-from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.route import entries, own_row
 
 pytestmark = pytest.mark.integration
@@ -424,12 +423,11 @@ def own_rows(
     spark: SparkSession, board: Board, records: list[Record], schemas: Mapping[str, AvroSchemas]
 ) -> dict[str, oracle.Table]:
     """The tables of the sources and the rejects, as the changelogs have them."""
-    plan = Plan(Names(), "g1", board, {}, {}, schemas)
-    frame = entries(kafka_frame(spark, records), board, schemas)
-    row = own_row(plan, F.col("key"), F.col("record"), F.col("cut"), F.col("origin"), F.lit(True))
+    frame = apart(entries(kafka_frame(spark, records), board, schemas))
+    entry = {name: F.col(name) for name in ("key", "record", "cut", "origin", "place")}
+    row = own_row(board, **entry, counts=F.lit(True))
     columns = table_columns(board)
     found: dict[str, oracle.Table] = {name: {} for name in columns}
-    for topic, key, value in frame.select(row.alias("row")).select("row.*").collect():
-        name = topic.rpartition(".")[2]
+    for name, key, value in frame.select(row.alias("row")).select("row.*").collect():
         found[name][key] = decode_row(value.encode(), columns[name])
     return found

@@ -131,7 +131,7 @@ def test_b33_an_answer_that_may_lack_rows_asks(spark: SparkSession, how: str) ->
     answered = answer(entries_of(spark, plan.board, arrived(plan.board, events)), plan)
     found = {
         last: (
-            {c["key"] for c in answered.changes if c["step"] == last and c["topic"] == plan.changelog(how)},
+            {c["key"] for c in answered.changes if c["step"] == last and c["table"] == how},
             any(ask["step"] == last for ask in answered.asks),
         )
         for last in expected

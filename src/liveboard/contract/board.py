@@ -154,6 +154,12 @@ class Board:
         joins = {name: replace(join, how=hows[name]) for name, join in self.joins.items()}
         return replace(self, sources=sources, joins=joins)
 
+    @property
+    def shape(self) -> Self:
+        """The same board as far as its rows go: boards of one shape differ only in where they read and write."""
+        here = Wiring({name: name for name in self.sources}, self.wiring.joins)
+        return replace(self.wired(here), name=DEFAULT_BOARD_NAME, alerts={}, views={})
+
     def fits(self, wiring: Wiring) -> bool:
         """Whether the wiring is one of this board, and not of one that was configured before."""
         return wiring.topics.keys() == self.sources.keys() and wiring.joins.keys() == self.joins.keys()

@@ -19,9 +19,9 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 # Without a dot, so that no board's name is the beginning of another board's topics.
 _BOARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,29}")
 _GENERATION = re.compile(r"g([1-9][0-9]*)")
-# Not a table's name, so that it is no table's topic.
-_REPAIRS = "repairs-asked"
-_OF_GENERATION = re.compile(rf"([^.]+)\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*|{_REPAIRS})")
+REPAIRS = "repairs-asked"
+"""Stands where a table's name would, in the name of the topic of repairs; it is no table's name."""
+_OF_GENERATION = re.compile(rf"([^.]+)\.(g[1-9][0-9]*)\.([A-Za-z_][A-Za-z0-9_]*|{REPAIRS})")
 _STATUS, _VERDICTS, _OWNER, _CONTROL = "-status", f"-{CONTROL_TABLE}", "-owner", "-control"
 _SAVED = "-views"
 _ALERTS, _ALERTS_TABLE, _DELIVERED = "-alerts", f"-{ALERTS_TABLE}", "-alerts-delivered"
@@ -86,7 +86,7 @@ class Names:
 
     def repairs(self, generation: str) -> str:
         """The topic in which a generation's stream asks for repairs."""
-        return self.changelog(generation, _REPAIRS)
+        return self.changelog(generation, REPAIRS)
 
     def generation_of(self, topic: str) -> str | None:
         """The generation that the topic belongs to; None for a topic of no generation of this board."""

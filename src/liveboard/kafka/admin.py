@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -136,21 +136,21 @@ class Admin:
 
     def create(self, topics: Iterable[str], partitions: int = 1) -> None:
         """Creates the topics that are not there yet."""
-        self._create(topics, lambda name: NewTopic(name, partitions))
+        self._create([NewTopic(name, partitions) for name in set(topics)])
 
     def create_changelogs(self, topics: Iterable[str], also: Mapping[str, str] | None = None) -> None:
         """Creates changelog topics: compacted, and of one partition so that all readers see one order."""
-        self._create(topics, lambda name: NewTopic(name, 1, config={**_CHANGELOG_CONFIG, **(also or {})}))
+        self._create([NewTopic(name, 1, config={**_CHANGELOG_CONFIG, **(also or {})}) for name in set(topics)])
 
     def create_log(self, topic: str) -> None:
         """Creates a topic of one partition whose records have the broker's time, and go after a while."""
         times = {"message.timestamp.type": "LogAppendTime", "retention.ms": "3600000", "segment.ms": "600000"}
-        self._create([topic], lambda name: NewTopic(name, 1, config=times))
+        self._create([NewTopic(topic, 1, config=times)])
 
     def create_generation(self, names: Names, generation: str, tables: Iterable[str]) -> None:
         """Creates what a generation writes to: its tables' changelogs, and a topic that keeps who asks for repairs."""
-        self.create_changelogs(names.changelog(generation, table) for table in tables)
-        self._create([names.repairs(generation)], lambda name: NewTopic(name, 1, config={"retention.ms": "-1"}))
+        changelogs = [NewTopic(names.changelog(generation, table), 1, config=_CHANGELOG_CONFIG) for table in tables]
+        self._create([*changelogs, NewTopic(names.repairs(generation), 1, config={"retention.ms": "-1"})])
 
     def delete_records(self, topic: str, before: int) -> None:
         """Deletes the topic's records below this offset."""
@@ -171,15 +171,17 @@ class Admin:
         spec = OffsetSpec.earliest() if where == "earliest" else OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = [TopicPartition(t, p) for t, count in partitions.items() for p in range(count)]
         found: dict[str, dict[str, int]] = {topic: {} for topic in partitions}
+        answers = self._client.list_offsets(dict.fromkeys(asked, spec)) if asked else {}
         for place in asked:
-            found[place.topic][str(place.partition)] = self._offset(place, spec)
+            found[place.topic][str(place.partition)] = self._offset(place, spec, answers[place])
         return found
 
-    def _offset(self, place: TopicPartition, spec: OffsetSpec) -> int:
+    def _offset(self, place: TopicPartition, spec: OffsetSpec, answer: Any) -> int:
+        """The offset in the answer; where that is an error that passes, it is asked for again."""
         deadline = time.monotonic() + _TIMEOUT_S
         while True:
             try:
-                return int(self._client.list_offsets({place: spec})[place].result(_TIMEOUT_S).offset)
+                return int(answer.result(_TIMEOUT_S).offset)
             except KafkaException as error:
                 # A topic that was made a moment ago has no leader yet.
                 if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
@@ -188,6 +190,7 @@ class Admin:
                     # A client goes on for minutes with what it knew of a leader.
                     self._connect()
                 time.sleep(0.05)
+                answer = self._client.list_offsets({place: spec})[place]
 
     def _metadata(self) -> ClusterMetadata:
         deadline = time.monotonic() + _TIMEOUT_S
@@ -206,14 +209,16 @@ class Admin:
                 self._complaints.forget()
                 self._connect()
 
-    def _create(self, topics: Iterable[str], new: Callable[[str], NewTopic]) -> None:
-        names = sorted(set(topics) - self.partitions().keys())
-        if names:
-            self._wait(self._client.create_topics([new(name) for name in names]), "create")
+    def _create(self, topics: Iterable[NewTopic]) -> None:
+        there = self.partitions()
+        new = {topic.topic: topic for topic in topics if topic.topic not in there}
+        if not new:
+            return
+        self._wait(self._client.create_topics(list(new.values())), "create")
         # The broker that answers may hear of them a moment after the one that made them.
         deadline = time.monotonic() + _TIMEOUT_S
-        while (missing := set(names) - self.partitions().keys()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        while (missing := new.keys() - self.partitions().keys()) and time.monotonic() < deadline:
+            time.sleep(0.01)
         if missing:
             raise LiveboardError(f"created the Kafka topics {sorted(missing)}, but found them missing afterwards")
 

@@ -26,7 +26,6 @@ from liveboard.contract.schema import TS, Column
 from liveboard.contract.types import column_type
 from liveboard.pipeline.encode import json_value, timestamp_text
 from liveboard.pipeline.expressions import compiled
-from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.rows import change, key_of_row
 
 VALUES = "values"
@@ -156,7 +155,7 @@ def accumulated(found: Sequence[Grouping]) -> list[Expr]:
     return [column.alias(name) for name, column in columns.items()]
 
 
-def group_row(plan: Plan, grouping: Grouping) -> Expr:
+def group_row(grouping: Grouping) -> Expr:
     """The changelog record of a group, from what is kept of it."""
     key = F.col("key")
     has_key = grouping.aggregate.by or grouping.aggregate.window
@@ -164,10 +163,10 @@ def group_row(plan: Plan, grouping: Grouping) -> Expr:
     members = [*([key] if has_key else []), *measures, F.concat(F.lit('"'), F.col(_NEWEST), F.lit('"'))]
     first, *more = members
     value = F.concat(F.lit("["), first, *[part for each in more for part in (F.lit(","), each)], F.lit("]"))
-    return change(plan.changelog(grouping.aggregate.name), key_of_row(key), value)
+    return change(grouping.aggregate.name, key_of_row(key), value)
 
 
-def rows_of_groups(entries: DataFrame, plan: Plan, found: Sequence[Grouping]) -> DataFrame:
+def rows_of_groups(entries: DataFrame, found: Sequence[Grouping]) -> DataFrame:
     """The changelog records of all groups that have not ended."""
     ends = any(grouping.ends for grouping in found)
     mine = entries.where(F.col("memory").isin([grouping.id for grouping in found]))
@@ -176,7 +175,7 @@ def rows_of_groups(entries: DataFrame, plan: Plan, found: Sequence[Grouping]) ->
         now = F.max(F.when(F.col(UNTIL).isNotNull(), F.col(_NEWEST))).over(Window.partitionBy(F.lit(0)))
         stays = F.col(UNTIL).isNull() | (timestamp_text(F.col(UNTIL)) > F.col("now"))
         groups = groups.withColumn("now", now).where(stays)
-    rows = [F.when(F.col("memory") == grouping.id, group_row(plan, grouping)) for grouping in found]
+    rows = [F.when(F.col("memory") == grouping.id, group_row(grouping)) for grouping in found]
     return groups.select(F.coalesce(*rows).alias("change")).select("change.*")
 
 

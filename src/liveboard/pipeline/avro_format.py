@@ -94,10 +94,8 @@ class AvroFormat(Format):
             return looked
         known = [_header(each) for schemas in self._shapes.values() for each in schemas]
         known += [_header(each) for each in self._unusable]
-        topic = self.source.topic
-        unknown = F.raise_error(
-            F.concat(F.lit("the Avro schema "), self._id(), F.lit(f" of the topic {topic} is not known yet"))
-        )
+        said = (F.lit("the Avro schema "), self._id(), F.lit(" of the topic "), "topic", F.lit(" is not known yet"))
+        unknown = F.raise_error(F.concat(*said))
         return F.when(F.when(self._header().isin(known), True).otherwise(unknown.cast("boolean")), looked)
 
     def look_again(self) -> Expr | None:

@@ -11,12 +11,14 @@ from pyspark.sql.internal import InternalFunction
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from liveboard.contract.board import Board, History, Join
+from liveboard.contract.names import REPAIRS
 from liveboard.pipeline.aggregates import UNTIL, accumulated, group_row, with_clock
 from liveboard.pipeline.joins import SIDES, Side, SideName
+from liveboard.pipeline.kept import kept
 from liveboard.pipeline.memory import Memory, board_groupings, depths, memories
 from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.route import entries, own_row
-from liveboard.pipeline.rows import Target, change, position
+from liveboard.pipeline.rows import Target, addressed, change, position
 
 # To be raised with every change of what is remembered: checkpoints of another format are built anew.
 STATE_FORMAT = 4
@@ -39,9 +41,9 @@ def remembering(spark: SparkSession, plan: Plan, checkpoint: str) -> DataStreamW
 def following(spark: SparkSession, plan: Plan, checkpoint: str, interval: str) -> DataStreamWriter:
     """Goes on from there, for ever: answers each record with all the rows that it adds or corrects."""
     known = _known(spark, plan, plan.following())
+    answers = known.select(F.explode(changes(plan.board.shape)).alias("change")).select("change.*")
     return (  # type: ignore[no-any-return]
-        known.select(F.explode(changes(plan)).alias("change"))
-        .select("change.*")
+        addressed(answers, plan)
         .writeStream.format("kafka")
         .options(**plan.writing(in_bulk=False))
         .option("checkpointLocation", checkpoint)
@@ -51,11 +53,11 @@ def following(spark: SparkSession, plan: Plan, checkpoint: str, interval: str) -
     )
 
 
-def target(plan: Plan, memory: Memory, join: Join) -> Target:
+def target(memory: Memory, join: Join) -> Target:
     """Where the rows of a join go."""
     left, right = memory.side(join.left), memory.side(join.right)
     absent = ",null" * len(memory.other_columns(right))
-    return Target(plan.changelog(join.name), absent, memory.is_by_key(left), memory.is_by_key(right))
+    return Target(join.name, absent, memory.is_by_key(left), memory.is_by_key(right))
 
 
 def _known(spark: SparkSession, plan: Plan, options: dict[str, str]) -> DataFrame:
@@ -70,7 +72,7 @@ def _known(spark: SparkSession, plan: Plan, options: dict[str, str]) -> DataFram
     found, grouped = entries(records, plan.board, plan.schemas), board_groupings(plan.board)
     ends = [UNTIL] if UNTIL in found.columns else []
     by_key = with_clock(found, grouped).groupBy("key", "place", "memory", *ends)
-    return by_key.agg(F.last(F.struct("side", "origin", "cut", "record")).alias("came"), *remembered(plan.board))
+    return by_key.agg(F.last(F.struct("side", "origin", "cut", "record")).alias("came"), *remembered(plan.board.shape))
 
 
 def _is_skipped(board: Board) -> Expr:
@@ -80,6 +82,7 @@ def _is_skipped(board: Board) -> Expr:
     return without_value & ~F.col("topic").isin(by_key) if by_key else without_value
 
 
+@kept
 def remembered(board: Board) -> list[Expr]:
     """What is kept of all entries of a key, as aggregates."""
     board_memories = memories(board)
@@ -122,36 +125,35 @@ def _counting(side: SideName) -> str:
     return f"{side}_by_key"
 
 
-def changes(plan: Plan) -> Expr:
+@kept
+def changes(board: Board) -> Expr:
     """The record's own row, what it adds to the joins or corrects there, what it asks for, its groups: an array.
 
     It is made from the columns `came` (the entry that is answered) and `remembered`.
     """
     came = {name: F.col("came")[name] for name in ("record", "cut", "origin")}
-    row = own_row(plan, F.col("key"), **came, counts=_came_counts(plan.board))
+    place = F.concat(F.col("place"), F.lit("-"), came["record"]["offset"].cast("string"))
+    row = own_row(board, F.col("key"), **came, place=place, counts=_came_counts(board))
     own = F.when(row.isNotNull(), F.array(row)).otherwise(_none())
     of_joins = [
-        F.when(F.col("memory") == memory.id, F.concat(*_answers(plan, memory)))
-        for memory in memories(plan.board)
-        if memory.joins
+        F.when(F.col("memory") == memory.id, F.concat(*_answers(memory))) for memory in memories(board) if memory.joins
     ]
     of_groups = [
-        F.when(F.col("memory") == grouping.id, F.array(group_row(plan, grouping)))
-        for grouping in board_groupings(plan.board)
+        F.when(F.col("memory") == grouping.id, F.array(group_row(grouping))) for grouping in board_groupings(board)
     ]
     return F.concat(own, F.coalesce(*of_joins, *of_groups, _none()))
 
 
-def _answers(plan: Plan, memory: Memory) -> list[Expr]:
+def _answers(memory: Memory) -> list[Expr]:
     answers = [
-        memory.kind(join).answer(target(plan, memory, join), _side(memory, join, "left"), _side(memory, join, "right"))
+        memory.kind(join).answer(target(memory, join), _side(memory, join, "left"), _side(memory, join, "right"))
         for join in memory.joins
     ]
     rows = [F.coalesce(answer.rows, _none()) for answer in answers]
     if memory.history == "all":
         return rows
     asks = F.coalesce(F.greatest(*[answer.asks for answer in answers], F.lit(False)), F.lit(False))
-    return [*rows, F.when(asks, F.array(_asking(plan))).otherwise(_none())]
+    return [*rows, F.when(asks, F.array(_asking())).otherwise(_none())]
 
 
 def _side(memory: Memory, join: Join, name: SideName) -> Side:
@@ -179,11 +181,11 @@ def _is_at(counting: Expr) -> Expr:
     return (came["partition"] == counting["partition"]) & (came["offset"] == counting["offset"])
 
 
-def _asking(plan: Plan) -> Expr:
+def _asking() -> Expr:
     """Who asks for a repair: the record in the key (memory, side, position), its join key in the value."""
     who = F.concat_ws(" ", F.col("memory"), F.col("came.side"), position(F.col("came.record")))
-    return change(plan.repairs, who, F.col("key"))
+    return change(REPAIRS, who, F.col("key"))
 
 
 def _none() -> Expr:
-    return F.array().cast("array<struct<topic:string,key:string,value:string>>")
+    return F.array().cast("array<struct<table:string,key:string,value:string>>")

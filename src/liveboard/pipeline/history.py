@@ -11,14 +11,16 @@ from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from liveboard.contract.board import Join
+from liveboard.contract.board import Board, Join
 from liveboard.kafka.admin import Offsets
 from liveboard.pipeline.aggregates import UNTIL, VALUES, rows_of_groups
 from liveboard.pipeline.follow import target
 from liveboard.pipeline.joins import SIDES, MatchingKind, PairingKind, SideName, any_asked, newest_position
+from liveboard.pipeline.kept import kept
 from liveboard.pipeline.memory import Memory, board_groupings, memories
 from liveboard.pipeline.plan import Plan
 from liveboard.pipeline.route import entries, own_row
+from liveboard.pipeline.rows import addressed
 
 # What a repair writes has this header, so that it can be told from what the stream writes.
 REPAIR_HEADER = "repair"
@@ -100,26 +102,26 @@ def _remembered(plan: Plan) -> Expr:
 
 
 def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False) -> DataFrame:
-    """The changelog records of all joins and, if wanted, of the records' own rows and of the aggregates.
+    """The changes of all joins and, if wanted, of the records' own rows and of the aggregates.
 
     Of a repair that is made again, all as-of rows of its keys: where one that asked has been put into a row, there may
     by now be another, which has not.
     """
     grouped = board_groupings(plan.board)
-    parts = [rows_of_groups(found, plan, grouped)] if grouped and own_rows else []
+    parts = [rows_of_groups(found, grouped)] if grouped and own_rows else []
     if grouped:
         found = found.where(F.col("memory") < grouped[0].id).drop(VALUES, UNTIL)
-    parts += [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan)]
-    if own_rows or _matching(plan):
+    parts += [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan.board)]
+    if own_rows or _matching(plan.board):
         parts.append(_own_and_matched_rows(found, plan, own_rows, again))
     return reduce(DataFrame.union, parts)
 
 
 def _write(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, header: str = "") -> None:
-    if _pairing(plan):
+    if _pairing(plan.board):
         # Every pairing reads both of its sides from it, and records are parsed once.
         found.persist()
-    changes = rows(found, plan, own_rows=own_rows, again=again)
+    changes = addressed(rows(found, plan, own_rows=own_rows, again=again), plan)
     if header:
         headers = F.array(F.struct(F.lit(header).alias("key"), F.lit(b"").alias("value")))
         changes = changes.withColumn("headers", headers)
@@ -129,35 +131,50 @@ def _write(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False,
         found.unpersist()
 
 
-def _joins(plan: Plan) -> list[tuple[Memory, Join]]:
-    return [(memory, join) for memory in memories(plan.board) for join in memory.joins]
+def _joins(board: Board) -> list[tuple[Memory, Join]]:
+    return [(memory, join) for memory in memories(board) for join in memory.joins]
 
 
-def _matching(plan: Plan) -> list[tuple[Memory, Join, MatchingKind]]:
+def _matching(board: Board) -> list[tuple[Memory, Join, MatchingKind]]:
     """The joins that find one match for a record."""
-    return [(m, join, kind) for m, join in _joins(plan) if isinstance(kind := m.kind(join), MatchingKind)]
+    return [(m, join, kind) for m, join in _joins(board) if isinstance(kind := m.kind(join), MatchingKind)]
 
 
-def _pairing(plan: Plan) -> list[tuple[Memory, Join, PairingKind]]:
+def _pairing(board: Board) -> list[tuple[Memory, Join, PairingKind]]:
     """The joins that pair a left record with every right one."""
-    return [(m, join, kind) for m, join in _joins(plan) if isinstance(kind := m.kind(join), PairingKind)]
+    return [(m, join, kind) for m, join in _joins(board) if isinstance(kind := m.kind(join), PairingKind)]
 
 
 def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool, again: bool) -> DataFrame:
     """One pass over the sorted records of every key."""
-    joined = _matching(plan)
-    columns = {_match_column(memory, join, kind): _match(memory, join, kind) for memory, join, kind in joined}
-    by_key = [side for side in SIDES if any(memory.is_by_key(side) for memory in memories(plan.board))]
-    columns |= {_counting(side): newest_position(side) for side in by_key}
-    if by_key or again:
-        columns[_ANY_ASKED] = any_asked()
-    with_matches = found.repartition(_parts(plan), "key", "place", "memory").withColumns(columns)
-    changes = [_matched_row(plan, memory, join, kind, again) for memory, join, kind in joined]
-    if own_rows:
-        counts = F.coalesce(*[F.when(F.col("side") == side, _counts(side)) for side in by_key], F.lit(False))
-        changes.append(own_row(plan, F.col("key"), F.col("record"), F.col("cut"), F.col("origin"), counts))
-    exploded = with_matches.select(F.explode(F.array(*changes)).alias("change"))
+    shape = plan.board.shape
+    sorted_by_key = found.repartition(_parts(plan), "key", "place", "memory")
+    with_matches = sorted_by_key.withColumns(_matches(shape, again))
+    exploded = with_matches.select(F.explode(_changes(shape, own_rows, again)).alias("change"))
     return exploded.where(F.col("change").isNotNull()).select("change.*")
+
+
+@kept
+def _matches(board: Board, again: bool) -> dict[str, Expr]:
+    """What the rows of a record need to know of the other records of its key, by column."""
+    columns = {_match_column(*each): _match(*each) for each in _matching(board)}
+    columns |= {_counting(side): newest_position(side) for side in _sides_by_key(board)}
+    return columns | ({_ANY_ASKED: any_asked()} if _sides_by_key(board) or again else {})
+
+
+@kept
+def _changes(board: Board, own_rows: bool, again: bool) -> Expr:
+    """The rows of a record in all joins and, if wanted, its own: an array, with nulls where there is none."""
+    changes = [_matched_row(memory, join, kind, again) for memory, join, kind in _matching(board)]
+    if own_rows:
+        counts = [F.when(F.col("side") == side, _counts(side)) for side in _sides_by_key(board)]
+        entry = {name: F.col(name) for name in ("key", "record", "cut", "origin", "place")}
+        changes.append(own_row(board, **entry, counts=F.coalesce(*counts, F.lit(False))))
+    return F.array(*changes)
+
+
+def _sides_by_key(board: Board) -> list[SideName]:
+    return [side for side in SIDES if any(memory.is_by_key(side) for memory in memories(board))]
 
 
 def _counting(side: SideName) -> str:
@@ -185,14 +202,14 @@ def _match_column(memory: Memory, join: Join, kind: MatchingKind) -> str:
     return f"{join.how}_{other}" + ("_by_key" if memory.is_by_key(other) else "")
 
 
-def _matched_row(plan: Plan, memory: Memory, join: Join, kind: MatchingKind, again: bool) -> Expr:
+def _matched_row(memory: Memory, join: Join, kind: MatchingKind, again: bool) -> Expr:
     """The row of a driving record of the join; null for any other record."""
     record, match = F.col("record"), F.col(_match_column(memory, join, kind))
     driving, _ = _sides(memory, join, kind)
     mine = (F.col("memory") == memory.id) & (F.col("side") == driving)
     if memory.is_by_key(driving):
         mine &= _counts(driving)
-    row = kind.row(target(plan, memory, join), F.col("key"), record, match)
+    row = kind.row(target(memory, join), F.col("key"), record, match)
     return F.when(mine & _matched_wanted(memory, join, kind, again), row)
 
 
@@ -217,7 +234,7 @@ def _paired_rows(found: DataFrame, plan: Plan, memory: Memory, join: Join, kind:
         remembered.where(F.col("side") == memory.side(source)).repartition(_parts(plan), "key")
         for source in (join.left, join.right)
     )
-    pair = target(plan, memory, join).pair(F.col("key"), F.col("left"), F.col("right"))
+    pair = target(memory, join).pair(F.col("key"), F.col("left"), F.col("right"))
     one, other = F.col("left"), F.col("right")
     wanted = kind.pairs(left, right).where(_wanted(one, other, one["remembered"], other["remembered"]))
     return wanted.select(pair.alias("change")).select("change.*")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
 from types import MappingProxyType
@@ -19,10 +20,13 @@ from liveboard.pipeline.encode import timestamp_text
 from liveboard.pipeline.formats import Format, Rule
 from liveboard.pipeline.json_format import JsonFormat
 from liveboard.pipeline.kafka_columns import kafka_rules, kafka_value, need_headers
+from liveboard.pipeline.kept import kept
 from liveboard.pipeline.keys import key_columns, read_key, removed_row, unreadable_key
 
 FORMATS: dict[SourceFormat, type[Format]] = {"json": JsonFormat, "debezium": DebeziumFormat}
 NO_SCHEMAS: Mapping[str, AvroSchemas] = MappingProxyType({})
+OF_SOURCE = "of_source"
+"""The column that has the name of the record's source."""
 REMOVED = "removed"
 """The column that says whether the record removes the row of its key; it is there where a source is a table by key."""
 
@@ -31,33 +35,43 @@ def parse(records: DataFrame, sources: Sequence[Source], schemas: Mapping[str, A
     """Kafka records as typed rows.
 
     Adds to `topic`, `partition`, `offset`, `ts` (text), `timestamp`, `key`, `value` and, where a source has a column of
-    them, `headers`: one struct per source in `row_column(source)`, null for refused records and other topics, and
-    `reason`, null for good records. What removes a row from a table by key has a row of which only the key is known;
-    other tombstones have neither. `schemas` are those of sources in Avro, by name.
+    them, `headers`: the source's name in `OF_SOURCE`, one struct per source in `row_column(source)`, null for refused
+    records and other topics, and `reason`, null for good records. What removes a row from a table by key has a row of
+    which only the key is known; other tombstones have neither. `schemas` are those of sources in Avro, by name.
     """
+    whose = F.coalesce(*[F.when(F.col("topic") == source.topic, F.lit(source.name)) for source in sources])
+    anywhere = tuple(replace(source, topic=source.name) for source in sources)
+    first, *more = _steps(anywhere, {source.name: schemas.get(source.name) for source in sources})
+    parsed = records.withColumn(OF_SOURCE, whose).select(*first.values())
+    for columns in more:
+        parsed = parsed.withColumns(columns)
+    return parsed
+
+
+@kept
+def _steps(sources: Sequence[Source], schemas: Mapping[str, AvroSchemas | None]) -> list[dict[str, Expr]]:
+    """What is made of a record, step by step: each makes its columns from those before."""
     formats = {source.name: _format(source, schemas) for source in sources}
     by_key = [formats[source.name] for source in sources if source.by_key]
-    looked = records.select(
-        "topic",
-        "partition",
-        "offset",
-        timestamp_text(F.col("timestamp")).alias("ts"),
-        "timestamp",
-        "key",
-        "value",
-        *(["headers"] if need_headers(sources) else []),
-        *[_first_look(formats[source.name]).alias(row_column(source)) for source in sources],
-    )
+    of_kafka = ["topic", "partition", "offset", "timestamp", "key", "value"]
+    of_kafka += ["headers"] if need_headers(sources) else []
+    first = {
+        OF_SOURCE: F.col(OF_SOURCE),
+        **{name: F.col(name) for name in of_kafka},
+        "ts": timestamp_text(F.col("timestamp")).alias("ts"),
+        **{(name := row_column(source)): _first_look(formats[source.name]).alias(name) for source in sources},
+    }
     again = {_second_column(source): formats[source.name].look_again() for source in sources}
-    seen = looked.withColumns({name: look for name, look in again.items() if look is not None})
+    second = {name: look for name, look in again.items() if look is not None}
+    removals = {}
     if by_key:
         removed = F.coalesce(*[F.when(_from(format.source), _removes(format)) for format in by_key], F.lit(False))
         keys = {_key_column(format.source): F.when(_removes(format), read_key(format.source)) for format in by_key}
-        seen = seen.withColumns({REMOVED: removed, **keys})
+        removals = {REMOVED: removed, **keys}
     rules = {source.name: _rules(formats[source.name]) for source in sources}
     rows = {row_column(source): _row(formats[source.name], rules[source.name]) for source in sources}
     reason = F.coalesce(*[F.when(_from(s), _reason(formats[s.name], rules[s.name])) for s in sources])
-    return seen.withColumns({**rows, "reason": reason})
+    return [step for step in (first, second, removals, {**rows, "reason": reason}) if step]
 
 
 def row_column(source: Source) -> str:
@@ -73,15 +87,15 @@ def _key_column(source: Source) -> str:
     return f"{source.name}_key"
 
 
-def _format(source: Source, schemas: Mapping[str, AvroSchemas]) -> Format:
+def _format(source: Source, schemas: Mapping[str, AvroSchemas | None]) -> Format:
     looks = (F.col(row_column(source)), F.col(_second_column(source)))
     if source.format == "avro":
-        return AvroFormat(source, *looks, schemas.get(source.name, AvroSchemas()))
+        return AvroFormat(source, *looks, schemas.get(source.name) or AvroSchemas())
     return FORMATS[source.format](source, *looks)
 
 
 def _from(source: Source) -> Expr:
-    return F.col("topic") == source.topic
+    return F.col(OF_SOURCE) == source.name
 
 
 def _is_tombstone() -> Expr:

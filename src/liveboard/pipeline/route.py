@@ -38,9 +38,9 @@ from liveboard.pipeline.aggregates import (
 from liveboard.pipeline.avro_format import AvroSchemas
 from liveboard.pipeline.encode import base64_text, json_members, json_value
 from liveboard.pipeline.joins import SIDES, SideName
+from liveboard.pipeline.kept import kept
 from liveboard.pipeline.memory import Memory, board_groupings, memories
-from liveboard.pipeline.parse import NO_SCHEMAS, REMOVED, parse, row_column
-from liveboard.pipeline.plan import Plan
+from liveboard.pipeline.parse import NO_SCHEMAS, OF_SOURCE, REMOVED, parse, row_column
 from liveboard.pipeline.rows import change, key_of_row, position
 
 # Enough to see what a refused record was; the record itself stays in its topic.
@@ -53,9 +53,11 @@ _NULL = "null"
 class Origin:
     """The table of a record's own row, and what the row's key is made of."""
 
-    name: str
-    prefix: str = ""
+    table: str
     by_key: bool = False
+    """Whether that is the key of the table, or else the record's position."""
+    is_reject: bool = False
+    """Then the key names the topic too, since rejects are of all sources."""
 
 
 def origins(board: Board) -> list[Origin]:
@@ -63,53 +65,64 @@ def origins(board: Board) -> list[Origin]:
     sources = board.sources.values()
     return [
         *[Origin(source.table, by_key=source.by_key) for source in sources],
-        *[Origin(REJECTS_TABLE, f"{source.topic}-") for source in sources],
+        *[Origin(REJECTS_TABLE, is_reject=True) for _ in sources],
     ]
 
 
 def entries(records: DataFrame, board: Board, schemas: Mapping[str, AvroSchemas] = NO_SCHEMAS) -> DataFrame:
     """Kafka records as entries; one that is in several memories has one for each."""
-    sources = list(board.sources.values())
-    grouped = board_groupings(board)
-    parsed = parse(records, sources, schemas)
+    parsed = parse(records, list(board.sources.values()), schemas)
     # In a projection of their own, so that each text is made once, however often it is used.
-    texts = parsed.select(
-        "topic",
-        "partition",
-        "offset",
-        "ts",
-        *[_texts(s).alias(s.name) for s in sources],
+    texts = parsed.select(*_all_texts(board.shape))
+    return texts.select(F.explode(_all_entries(board.shape)).alias("entry")).select("entry.*")
+
+
+@kept
+def _all_texts(board: Board) -> list[Expr]:
+    """Of a parsed record, all that its entries are made of."""
+    sources, grouped = list(board.sources.values()), board_groupings(board)
+    plain = ["topic", OF_SOURCE, "partition", "offset", "ts"]
+    plain += [REMOVED] if any(source.by_key for source in sources) else []
+    plain += ["timestamp"] if any(grouping.aggregate.window for grouping in grouped) else []
+    return [
+        *map(F.col, plain),
+        *[_texts(source).alias(source.name) for source in sources],
         _reject_body(sources).alias("reject"),
-        *([REMOVED] if any(source.by_key for source in sources) else []),
-        *(["timestamp"] if any(grouping.aggregate.window for grouping in grouped) else []),
         *[counted(g, grouped, F.col(row_column(g.source))).alias(_counted(g)) for g in grouped],
-    )
+    ]
+
+
+@kept
+def _all_entries(board: Board) -> Expr:
+    """The entries of a record, as an array; null where it has none."""
+    sources, grouped = list(board.sources.values()), board_groupings(board)
     found = [_entries_of(source, index, memories(board), grouped) for index, source in enumerate(sources)]
     rejected = [
         F.when(
-            (F.col("topic") == source.topic) & F.col("reject").isNotNull(),
+            (F.col(OF_SOURCE) == source.name) & F.col("reject").isNotNull(),
             F.array(_alone(index, F.col("reject"), _absent(grouped))),
         )
         for index, source in enumerate(sources, len(sources))
     ]
-    return texts.select(F.explode(F.coalesce(*found, *rejected)).alias("entry")).select("entry.*")
+    return F.coalesce(*found, *rejected)
 
 
-def own_row(plan: Plan, key: Expr, record: Expr, cut: Expr, origin: Expr, counts: Expr) -> Expr:
+def own_row(board: Board, key: Expr, record: Expr, cut: Expr, origin: Expr, place: Expr, counts: Expr) -> Expr:
     """The changelog record of an entry's own row; null where another entry tells it.
 
-    In a table by key only the record that `counts` has one.
+    `place` is the topic, partition and offset of a record that is not remembered. In a table by key only the record
+    that `counts` has a row.
     """
     body = record["body"]
     members = F.concat(F.left(body, cut), F.coalesce(F.concat(F.lit(","), key), F.lit("")), F.substr(body, cut + 1))
-    if any(not memory.joins for memory in memories(plan.board)):
+    if any(not memory.joins for memory in memories(board)):
         members = F.when(cut.isNull(), body).otherwise(members)
     value = F.concat(F.lit("["), F.substr(members, F.lit(2)), F.lit(',"'), record["ts"], F.lit('"]'))
     rows = []
-    for index, table in enumerate(origins(plan.board)):
-        row_key = key_of_row(key) if table.by_key else F.concat(F.lit(table.prefix), position(record))
-        mine = (origin == index) & counts if table.by_key else origin == index
-        rows.append(F.when(mine, change(plan.changelog(table.name), row_key, value)))
+    for index, each in enumerate(origins(board)):
+        row_key = key_of_row(key) if each.by_key else place if each.is_reject else position(record)
+        mine = (origin == index) & counts if each.by_key else origin == index
+        rows.append(F.when(mine, change(each.table, row_key, value)))
     return F.coalesce(*rows)
 
 
@@ -124,10 +137,10 @@ def _reject_body(sources: Sequence[Source]) -> Expr:
     """What the rejects show of a refused record; null for others."""
     text = F.call_function("make_valid_utf8", F.col("value").cast("string"))
     shown = F.substring(text, 1, REJECTED_VALUE_CHARACTERS)
-    if binary := [source.topic for source in sources if source.format == "avro"]:
+    if binary := [source.name for source in sources if source.format == "avro"]:
         # Whole groups of three bytes, so that what is shown can be decoded.
         bytes_ = base64_text(F.substring("value", 1, REJECTED_VALUE_CHARACTERS // 4 * 3))
-        shown = F.when(F.col("topic").isin(binary), bytes_).otherwise(shown)
+        shown = F.when(F.col(OF_SOURCE).isin(binary), bytes_).otherwise(shown)
     row = F.struct("topic", "partition", "offset", "reason", shown.alias("value"))
     return F.when(F.col("reason").isNotNull(), json_members(row, REJECT_COLUMNS[:-1]))
 

@@ -1,4 +1,4 @@
-"""Rows as changelog records: struct(topic, key, value).
+"""Rows as changelog records: struct(table, key, value); the topic is known when they are written (`addressed`).
 
 Every row is a whole row under a key made from the positions of its source records, or from the key of its table, so
 writing it again changes nothing. A row without a value is a removal.
@@ -9,16 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from liveboard.contract.changelog import BY_KEY
+from liveboard.pipeline.plan import Plan
 
 
 @dataclass(frozen=True)
 class Target:
     """Makes the rows of one joined table."""
 
-    topic: str
+    table: str
     absent: str
     """What stands for the right columns where nothing matches."""
     left_by_key: bool = False
@@ -40,7 +42,7 @@ class Target:
 
     def _change(self, row_key: Expr, key: Expr, left: Expr, right_body: Expr) -> Expr:
         value = F.concat(F.lit("["), key, left["body"], right_body, F.lit(',"'), left["ts"], F.lit('"]'))
-        return change(self.topic, row_key, value)
+        return change(self.table, row_key, value)
 
 
 def position(record: Expr) -> Expr:
@@ -53,6 +55,11 @@ def key_of_row(key: Expr) -> Expr:
     return F.concat(F.lit(BY_KEY), key)
 
 
-def change(topic: str, key: Expr, value: Expr) -> Expr:
-    """A record of a changelog."""
-    return F.struct(F.lit(topic).alias("topic"), key.alias("key"), value.alias("value"))
+def change(table: str, key: Expr, value: Expr) -> Expr:
+    """A record of the table's changelog."""
+    return F.struct(F.lit(table).alias("table"), key.alias("key"), value.alias("value"))
+
+
+def addressed(changes: DataFrame, plan: Plan) -> DataFrame:
+    """Changes as Kafka takes them: to the topics of this generation."""
+    return changes.select(F.concat(F.lit(plan.changelog("")), "table").alias("topic"), "key", "value")

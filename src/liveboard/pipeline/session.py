@@ -24,7 +24,7 @@ from liveboard.contract.board import LARGEST_VALUE_BYTES, Board
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import java, libraries
 from liveboard.install.libraries import jars
-from liveboard.pipeline import driver, lambdas, stores
+from liveboard.pipeline import driver, kept, lambdas, stores
 
 # Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
 _LOCAL_SLOTS = 512
@@ -177,6 +177,7 @@ class Launched:
     ) -> None:
         leave_out_numpy()
         lambdas.name_by_nesting()
+        kept.forget()
         os.environ["JAVA_HOME"] = str(java.HOME)
         # A SPARK_HOME of another Spark would be started instead of the one these settings are made for.
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
