@@ -26,6 +26,8 @@ from liveboard.orchestrator.workplace import Workplace
 from liveboard.pipeline.generation import reason
 
 _TICK_S = 0.05
+# While people wait for a swap.
+_BUILDING_TICK_S = 0.01
 _STANDING_STILL = (Phase.STARTING, Phase.RESTARTING)
 
 
@@ -71,7 +73,7 @@ class Orchestrator:
             self._take_steps()
             if self._beat() and not stopping.is_set():
                 self._give_up_what_is_gone()
-            self._listener.hear(control.read(_TICK_S))
+            self._listener.hear(control.read(_BUILDING_TICK_S if work.status.request else _TICK_S))
             self._listener.tell_problem(control.problem)
         for name in self._running.names:
             self._hang_up(name)
