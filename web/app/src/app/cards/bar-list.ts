@@ -53,7 +53,7 @@ export interface Bar {
 
     th,
     td {
-      padding: 0.3rem 0.4rem;
+      padding: var(--gap-xs) var(--gap-s);
     }
 
     th {

@@ -6,12 +6,12 @@ import {
   type GridOptions,
   createGrid,
 } from 'ag-grid-community';
-import { type Column, type Filter, type Sort, type TableUpdate, WIRE_TYPES } from 'table-hub';
+import type { Column, Filter, Sort, TableUpdate } from 'table-hub';
 import { columnDefs, sameColumns } from './columns';
 import { conditions, filterModel } from './filters';
 import { FONT_SIZE, gridTheme } from './grid-modules';
 import { Looks } from './looks';
-import type { Turn } from './page-turner';
+import type { Ends, Turn } from './page-turner';
 import { type GridRow, Rows } from './rows';
 import { whole } from './values';
 import { PLAIN_VIEW, type ViewState } from './view-state';
@@ -167,8 +167,7 @@ export class Sheet {
     if (focused !== null) this.grid.setFocusedCell(place, focused);
   }
 
-  /** Whether there is nothing above, and nothing below. */
-  get ends(): { isAtStart: boolean; isAtEnd: boolean } {
+  get ends(): Ends {
     const { top, bottom } = this.grid.getVerticalPixelRange();
     const { rowHeight } = this.grid.getSizesForCurrentTheme();
     return { isAtStart: top <= 1, isAtEnd: bottom >= this.grid.getDisplayedRowCount() * rowHeight - 1 };
@@ -282,10 +281,10 @@ export class Sheet {
     const measure = (text: string) => context?.measureText(text).width ?? 7 * text.length;
     const { hidden, widths } = this.view;
     const shown = this.columns.flatMap((column, place) => {
+      if (hidden.includes(column.name)) return [];
       const own = widths[column.name];
-      const width = own ?? this.looks.width(column, place, this.sample, measure);
-      const canGive = own === undefined && WIRE_TYPES[column.type].align === 'left' && column.type !== 'timestamp';
-      return hidden.includes(column.name) ? [] : [{ colId: column.name, own, width, canGive }];
+      const needed = own ? { width: own, least: own } : this.looks.needs(column, place, this.sample, measure);
+      return [{ colId: column.name, own, ...needed }];
     });
     const room = this.place.clientWidth - SCROLLBAR;
     const fits = fitted(shown, room);
@@ -306,6 +305,7 @@ export class Sheet {
   private slide(now: number): void {
     const isCalm = now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
     this.slidAt = now;
+    this.place.classList.toggle('busy', !isCalm);
     this.grid.setGridOption('animateRows', isCalm && !matchMedia('(prefers-reduced-motion: reduce)').matches);
   }
 
