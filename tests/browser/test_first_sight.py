@@ -148,6 +148,8 @@ def test_b44_records_that_are_all_rejected_are_told_on_the_card(
     expect(card.locator(".notice")).to_contain_text(
         "250 of 250 records of users rejected: userId: expected string, found object"
     )
+    expect(page.locator("header .state").first).to_have_text("live, users rejected")
+    expect(card.locator(".grid")).to_contain_text("no rows yet")
     # Of the accounts only one was.
     expect(page.locator(".notice")).to_have_count(1)
     assert problems(page) == []

@@ -18,7 +18,7 @@ const COUNT = new Intl.NumberFormat('en-US');
     } @else if (shown(); as found) {
       <app-canvas-chart [drawing]="found" />
     }
-    <p class="quiet" role="status" [class.over]="isDrawn()">{{ summary() }}</p>
+    <p role="status" [class]="isDrawn() ? 'quiet over' : 'nothing'">{{ summary() }}</p>
   `,
   styles: `
     :host {

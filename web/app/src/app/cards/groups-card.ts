@@ -16,8 +16,10 @@ const COUNT = new Intl.NumberFormat('en-US');
   selector: 'app-groups-card',
   imports: [BarList],
   template: `
-    <app-bar-list [bars]="bars()" [label]="title()" />
-    <p class="quiet" role="status">{{ note() }}</p>
+    @if (bars().length) {
+      <app-bar-list [bars]="bars()" [label]="title()" />
+    }
+    <p role="status" [class]="bars().length ? 'quiet' : 'nothing'">{{ note() }}</p>
   `,
   styles: `
     :host {
@@ -59,7 +61,7 @@ export class GroupsCard {
     const update = this.update();
     if (update === null) return 'Connecting…';
     if (update.columns.length === 0) return update.problem ?? '';
-    if (update.total === 0) return 'no rows yet';
+    if (update.total === 0) return 'No rows yet.';
     const left = update.total - this.bars().length;
     return left > 0 ? `and ${COUNT.format(left)} more` : '';
   });

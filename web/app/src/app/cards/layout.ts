@@ -135,8 +135,8 @@ export function defaultCards(all: readonly TableInfo[]): Card[] {
   const wide = charts.slice(0, beside.length ? 1 : 2).map(low);
   return [
     ...shared(numbers),
-    ...shared(wide, beside.length ? WIDEST - beside.length * SIZES.groups.width : WIDEST),
-    ...(wide.length ? beside : shared(beside)),
+    ...shared(wide, beside.length ? WIDEST / 2 : WIDEST),
+    ...shared(beside, wide.length ? WIDEST / 2 : WIDEST),
     ...paired(
       [...aggregates, ...others].filter((table) => !grouped.includes(table)).map(({ name }) => card('table', name)),
     ),

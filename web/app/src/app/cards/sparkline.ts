@@ -28,8 +28,16 @@ export function points(values: readonly number[], isFromZero = true): string {
   `,
   styles: `
     :host {
+      container-type: inline-size;
       display: block;
       min-width: 0;
+    }
+
+    /* Where there is no room for a way, the number is enough. */
+    @container (width < 3rem) {
+      svg {
+        visibility: hidden;
+      }
     }
 
     svg {

@@ -103,10 +103,11 @@ export class LiveTable {
   protected readonly isNarrowed = computed(() => this.query().filter.length > 0 || this.query().search !== '');
   protected readonly isHeld = computed(() => this.heldAt() !== null);
   protected readonly heldText = computed(() => heldText((this.update()?.total ?? 0) - (this.heldAt() ?? 0)));
+  protected readonly isEmpty = computed(() => this.columns().length > 0 && this.update()?.rows.length === 0);
   protected readonly range = computed(() => {
     const update = this.update();
     if (update === null || update.columns.length === 0) return '';
-    if (update.rows.length === 0) return this.isNarrowed() ? 'no rows match' : 'no rows yet';
+    if (this.isEmpty()) return this.isNarrowed() ? 'no rows match' : 'no rows yet';
     return rangeText(shownAt(update, this.where()), this.total());
   });
 

@@ -13,7 +13,7 @@ const FILTER_EXTRA = 26;
 const TREND_EXTRA = 14;
 const LEAST = 64;
 /** A text that is cut here still tells something. */
-const LEAST_OF_TEXT = 96;
+const LEAST_OF_TEXT = 80;
 const GREATEST = 380;
 const MEASURED_ROWS = 100;
 
@@ -75,7 +75,7 @@ export class Looks {
     const texts = rows.slice(0, MEASURED_ROWS).map((row) => measure(this.text(row[place], column)));
     const extra = isNumber ? TREND_EXTRA : 0;
     const heading = measure(headingOf(column)) + (hasPointer() ? 0 : FILTER_EXTRA);
-    const needed = Math.max(heading + SORT_EXTRA, ...texts.map((width) => width + extra));
+    const needed = Math.max(heading + (hasPointer() ? SORT_EXTRA : 0), ...texts.map((width) => width + extra));
     const width = Math.round(Math.max(LEAST, Math.min(GREATEST, needed + PADDING)));
     const canGive = align === 'left' && column.type !== 'timestamp';
     return { width, least: canGive ? Math.min(width, Math.max(LEAST_OF_TEXT, Math.ceil(heading + PADDING))) : width };

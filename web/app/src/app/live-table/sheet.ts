@@ -150,7 +150,7 @@ export class Sheet {
       this.grid.setGridOption('animateRows', false);
       this.grid.setGridOption('rowData', step.rows);
     }
-    if ((isRewritten || !this.isMeasured) && update.rows.length) this.measure();
+    if (isRewritten || !this.isMeasured) this.measure();
     if (isRewritten) this.rewrite();
   }
 
@@ -211,7 +211,7 @@ export class Sheet {
         this.tellArranged(widths);
       },
       onGridSizeChanged: () => {
-        if (this.isMeasured) this.measure();
+        if (this.columns.length) this.measure();
       },
       onBodyScroll: ({ direction }) => {
         if (direction === 'vertical') this.listener.scrolled(this.ends.isAtStart);
@@ -226,9 +226,11 @@ export class Sheet {
   private click(event: MouseEvent): void {
     const pressed = this.pressedRow;
     this.pressedRow = null;
-    if (pressed === null) this.listener.clicked(this.keyAt(event.target), event);
-    else if (Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_PIXELS)
-      this.listener.clicked(pressed.key, event);
+    if (pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) >= CLICK_PIXELS) return;
+    const key = pressed ? pressed.key : this.keyAt(event.target);
+    const isAlone = !event.ctrlKey && !event.metaKey && !event.shiftKey;
+    if (key !== undefined && isAlone) this.grid.getRowNode(key)?.setSelected(true, true);
+    this.listener.clicked(key, event);
   }
 
   private keyAt(target: EventTarget | null): string | undefined {
@@ -274,7 +276,8 @@ export class Sheet {
 
   /** Widths by heading and content; where there is room, columns share it. */
   private measure(): void {
-    this.isMeasured = true;
+    // Headings alone are enough for a table without rows, but not for those that will come.
+    this.isMeasured = this.sample.length > 0;
     const context = document.createElement('canvas').getContext('2d');
     const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
     if (context) context.font = `${FONT_SIZE * root}px ${FONT}`;
