@@ -118,26 +118,6 @@ def test_b44_the_header_says_what_the_board_does(
     expect(page.locator(".banner")).to_have_count(0)
 
 
-def test_b44_records_that_are_all_rejected_are_told_on_the_card(page: Page, shared: Running) -> None:
-    source = {"source": "users", "table": "users_ui", "topic": "users", "rows": 0, "rejected": 250, "reason": "id: no"}
-    pulse = {"time": 0, "generation": "g1", "events": 250, "sources": [source]}
-    page.route("**/api/pulse", lambda route: route.fulfill(json=pulse))
-    log_in(page, shared)
-    card = page.locator('[data-card^="table users_ui"]')
-    expect(card.get_by_text("250 of 250 records of users rejected: id: no")).to_be_visible()
-    card.get_by_role("link", name="Look at the rejects of users").click()
-    expect(table(page, "rejects_ui")).to_be_visible()
-
-
-def test_a_board_without_records_says_how_to_send_the_first(page: Page, shared: Running) -> None:
-    source = {"source": "users", "table": "users_ui", "topic": "users", "rows": 0, "rejected": 0, "reason": None}
-    pulse = {"time": 0, "generation": "g1", "events": 0, "sources": [source]}
-    page.route("**/api/pulse", lambda route: route.fulfill(json=pulse))
-    log_in(page, shared)
-    command = """liveboard send users '{"userId":"userId-1","name":"name-1"}'"""
-    expect(page.get_by_role("region", name="The first record").locator("code")).to_have_text(command)
-
-
 def test_a_swap_shows_first_what_it_would_bring(page: Page, shared: Running, origins: Origins) -> None:
     sent: list[object] = []
     page.on("request", lambda each: sent.append(each.post_data_json) if each.url.endswith("/api/control") else None)

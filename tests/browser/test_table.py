@@ -155,6 +155,7 @@ def test_b43_a_row_that_is_pressed_stays_under_the_pointer(page: Page, running: 
     expect(grid.get_by_role("button", name="1 new row")).to_be_visible()
     page.mouse.up()
     expect(page.get_by_role("complementary")).to_contain_text("u998")
+    expect(grid.locator(".ag-row-selected")).to_contain_text("u998")
 
 
 def test_b43_new_rows_slide_in_and_reading_holds_them(page: Page, running: Running, board: Board) -> None:

@@ -2,6 +2,7 @@ import { Component, computed, effect, inject, signal, untracked } from '@angular
 import { NavigationEnd, Router, RouterLink, RouterOutlet } from '@angular/router';
 import type { HubState } from 'table-hub';
 import { Alerts } from './alerts';
+import { rejectedText } from './board/board-texts';
 import { BoardHealth, type BoardState } from './board-health';
 import { BoardPulse } from './board-pulse';
 import { EMBEDDED } from './embedded';
@@ -37,10 +38,18 @@ export class App {
 
   protected readonly resuming = signal(true);
   /** The connection, or else what the board does. */
-  protected readonly state = computed((): BoardState => {
+  private readonly running = computed((): BoardState => {
     const hub = this.session.state();
     if (hub !== 'ready') return { kind: 'busy', text: NOT_READY[hub], detail: '' };
     return this.health.state() ?? { kind: 'good', text: 'connected', detail: '' };
+  });
+  /** With the sources whose records are rejected, about which their cards have a whole sentence. */
+  protected readonly state = computed((): BoardState => {
+    const state = this.running();
+    const rejected = (this.pulse.latest()?.sources ?? []).filter((source) => rejectedText(source) !== null);
+    if (state.kind !== 'good' || rejected.length === 0) return state;
+    const names = rejected.map(({ source }) => source).join(', ');
+    return { kind: 'busy', text: `${state.text}, ${names} rejected`, detail: '' };
   });
   protected readonly rate = computed(() => {
     const rate = this.pulse.rate();
@@ -55,7 +64,7 @@ export class App {
   );
   protected readonly latency = computed(() => {
     const took = this.pulse.latency();
-    if (took === null || this.state().kind !== 'good') return null;
+    if (took === null || this.running().kind !== 'good') return null;
     if (took < 1) return 'under 1 ms';
     return took < 1_000 ? `${took.toFixed(0)} ms` : `${(took / 1_000).toFixed(1)} s`;
   });

@@ -16,7 +16,7 @@ export interface Bar {
   selector: 'app-bar-list',
   template: `
     <div class="scroll" tabindex="0" role="group" [attr.aria-label]="label()">
-      <table>
+      <table [style.--rows]="rows().length">
         <tbody>
           @for (row of rows(); track row.name) {
             <tr [style.--length]="row.width">
@@ -39,8 +39,10 @@ export interface Bar {
       overflow: auto;
     }
 
+    /* The lines share the height, and none is higher than it needs to be seen from afar. */
     table {
       width: 100%;
+      height: min(100%, var(--rows) * 3.2rem);
       border-collapse: separate;
       border-spacing: 0 2px;
     }
@@ -53,7 +55,7 @@ export interface Bar {
 
     th,
     td {
-      padding: 0.3rem 0.4rem;
+      padding: var(--gap-xs) var(--gap-s);
     }
 
     th {

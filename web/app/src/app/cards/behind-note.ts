@@ -7,15 +7,7 @@ import { BoardPulse } from '../board-pulse';
   selector: 'app-behind-note',
   template: `
     @if (text(); as behind) {
-      <p role="status">{{ behind }}</p>
-    }
-  `,
-  styles: `
-    p {
-      margin-bottom: var(--gap-xs);
-      padding: var(--gap-xs) var(--gap-m);
-      border: 1px solid var(--line);
-      border-radius: var(--round);
+      <p class="notice" role="status">{{ behind }}</p>
     }
   `,
 })

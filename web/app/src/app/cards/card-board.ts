@@ -60,7 +60,7 @@ export class CardBoard {
   private resizing: Resizing | null = null;
 
   protected readonly cards = computed(() =>
-    this.boards.cards().map((card) => ({ card, id: cardId(card), title: cardTitle(card) })),
+    this.boards.cards().map((card) => ({ card, id: cardId(card), title: cardTitle(card, this.tables()) })),
   );
   protected readonly editedCard = computed(() => this.cards().find(({ id }) => id === this.edited())?.card ?? null);
   protected readonly state = () => this.boards.state();

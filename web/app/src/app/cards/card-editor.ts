@@ -58,8 +58,8 @@ const KIND_TEXTS: Record<CardKind, string> = {
             }
           </select>
         }
-        <p role="status">{{ problem() || title() }}</p>
-        <div class="buttons">
+        <p class="quiet" role="status">{{ problem() || title() }}</p>
+        <div class="answers">
           <button type="button" (click)="dialog.close()">Cancel</button>
           <button type="submit" class="primary" [disabled]="problem() !== ''">
             {{ card() === null ? 'Add' : 'Change' }}
@@ -77,28 +77,21 @@ const KIND_TEXTS: Record<CardKind, string> = {
       display: grid;
       grid-template-columns: auto 1fr;
       align-items: center;
-      gap: 0.75rem;
+      gap: var(--gap-m);
     }
 
     h2,
     p,
-    .buttons {
+    .answers {
       grid-column: 1 / -1;
     }
 
     h2 {
-      font-size: 1.14rem;
+      font-size: var(--size-l);
     }
 
     p {
       min-height: 1.4em;
-      color: var(--quiet);
-    }
-
-    .buttons {
-      display: flex;
-      justify-content: end;
-      gap: 0.5rem;
     }
   `,
 })
@@ -135,7 +128,7 @@ export class CardEditor {
       ? `${this.table()} has no column for this: choose another table.`
       : '',
   );
-  protected readonly title = computed(() => cardTitle(this.made()));
+  protected readonly title = computed(() => cardTitle(this.made(), this.tables()));
 
   constructor() {
     afterNextRender(() => {

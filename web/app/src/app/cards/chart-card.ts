@@ -18,16 +18,16 @@ const COUNT = new Intl.NumberFormat('en-US');
     } @else if (shown(); as found) {
       <app-canvas-chart [drawing]="found" />
     }
-    <p class="quiet" role="status" [class.over]="isDrawn()">{{ summary() }}</p>
+    <p role="status" [class]="isDrawn() ? 'quiet over' : 'nothing'">{{ summary() }}</p>
   `,
   styles: `
     :host {
       display: flex;
       flex: 1;
       flex-direction: column;
-      gap: 0.3rem;
+      gap: var(--gap-xs);
       min-height: 0;
-      padding: 0 0.8rem 0.5rem;
+      padding: 0 var(--gap-m) var(--gap-s);
     }
 
     app-canvas-chart,
@@ -39,7 +39,6 @@ const COUNT = new Intl.NumberFormat('en-US');
 
     .quiet {
       margin-top: auto;
-      color: var(--quiet);
       font-size: var(--size-s);
     }
 

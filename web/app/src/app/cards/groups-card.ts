@@ -1,11 +1,12 @@
 import { Component, computed, effect, inject, input, signal, untracked } from '@angular/core';
-import { type TableUpdate, WIRE_TYPES } from 'table-hub';
+import type { TableUpdate } from 'table-hub';
+import { Catalogue } from '../catalogue';
 import { LiveTableService } from '../live-table.service';
 import { Session } from '../session';
 import { type Bar, BarList, shareText } from './bar-list';
 import { queryOf } from './chart-feed';
 import { figureText } from './figures';
-import { type Card, cardTitle, measureOf } from './layout';
+import { type Card, cardTitle, isGroupName, measureOf } from './layout';
 
 const MOST = 50;
 const COUNT = new Intl.NumberFormat('en-US');
@@ -15,8 +16,10 @@ const COUNT = new Intl.NumberFormat('en-US');
   selector: 'app-groups-card',
   imports: [BarList],
   template: `
-    <app-bar-list [bars]="bars()" [label]="title()" />
-    <p class="quiet" role="status">{{ note() }}</p>
+    @if (bars().length) {
+      <app-bar-list [bars]="bars()" [label]="title()" />
+    }
+    <p role="status" [class]="bars().length ? 'quiet' : 'nothing'">{{ note() }}</p>
   `,
   styles: `
     :host {
@@ -24,7 +27,7 @@ const COUNT = new Intl.NumberFormat('en-US');
       flex: 1;
       flex-direction: column;
       min-height: 0;
-      padding: 0 0.8rem 0.5rem;
+      padding: 0 var(--gap-m) var(--gap-s);
     }
 
     app-bar-list {
@@ -37,7 +40,6 @@ const COUNT = new Intl.NumberFormat('en-US');
     }
 
     .quiet {
-      color: var(--quiet);
       font-size: var(--size-s);
     }
   `,
@@ -47,9 +49,10 @@ export class GroupsCard {
 
   private readonly session = inject(Session);
   private readonly tables = inject(LiveTableService);
+  private readonly catalogue = inject(Catalogue);
   private readonly update = signal<TableUpdate | null>(null);
 
-  protected readonly title = computed(() => cardTitle(this.card()));
+  protected readonly title = computed(() => cardTitle(this.card(), this.catalogue.tables()));
   protected readonly bars = computed(() => {
     const update = this.update();
     return update === null ? [] : barsOf(update, this.card().column);
@@ -58,7 +61,7 @@ export class GroupsCard {
     const update = this.update();
     if (update === null) return 'Connecting…';
     if (update.columns.length === 0) return update.problem ?? '';
-    if (update.total === 0) return 'no rows yet';
+    if (update.total === 0) return 'No rows yet.';
     const left = update.total - this.bars().length;
     return left > 0 ? `and ${COUNT.format(left)} more` : '';
   });
@@ -91,7 +94,7 @@ export function barsOf(
   column: string,
 ): Bar[] {
   const place = columns.findIndex(({ name }) => name === column);
-  const names = columns.flatMap(({ type }, each) => (isName(type) ? [each] : []));
+  const names = columns.flatMap((each, at) => (isGroupName(each) ? [at] : []));
   const groups = rows.map((row) => ({
     name: names.map((each) => String(row[each] ?? '(empty)')).join(' · '),
     value: Number(row[place] ?? 0),
@@ -104,8 +107,4 @@ export function barsOf(
     text: figureText(value),
     share: isWhole && sum > 0 ? shareText(value / sum) : '',
   }));
-}
-
-function isName(type: TableUpdate['columns'][number]['type']): boolean {
-  return !WIRE_TYPES[type].isNumber && type !== 'timestamp';
 }

@@ -3,6 +3,7 @@ import {
   type Card,
   added,
   card,
+  cardTitle,
   checkedCards,
   decodeCards,
   defaultCards,
@@ -85,6 +86,12 @@ describe('a board of cards', () => {
       'line prices orders 6x3',
       'line users_ui age 6x3',
     ]);
+  });
+
+  it('says what its groups go by, where that is known', () => {
+    const groups = card('groups', 'users_ui', { column: 'age' });
+    expect(cardTitle(groups)).toBe('age by group, users_ui');
+    expect(cardTitle(groups, TABLES)).toBe('age by userId, users_ui');
   });
 
   it('goes through the address and back', () => {

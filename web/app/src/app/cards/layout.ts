@@ -62,8 +62,8 @@ export function cardId({ kind, table, column, measure, query }: Card): string {
   return [kind, table, column, kind === 'number' ? measure : '', query].join(' ');
 }
 
-/** What a card is called. */
-export function cardTitle({ kind, table, column, measure }: Card): string {
+/** What a card is called; where the tables are known, groups say what they go by. */
+export function cardTitle({ kind, table, column, measure }: Card, tables: readonly TableInfo[] = []): string {
   switch (kind) {
     case 'table':
       return table;
@@ -78,8 +78,18 @@ export function cardTitle({ kind, table, column, measure }: Card): string {
     case 'top':
       return `Top ${column}, ${table}`;
     case 'groups':
-      return `${column} by group, ${table}`;
+      return `${column} by ${groupNames(tables.find(({ name }) => name === table)?.columns)}, ${table}`;
   }
+}
+
+/** The columns that tell the groups of a table apart. */
+export function isGroupName({ type }: Column): boolean {
+  return !WIRE_TYPES[type].isNumber && type !== 'timestamp';
+}
+
+function groupNames(columns: readonly Column[] = []): string {
+  const names = columns.filter(isGroupName).map(({ name }) => name);
+  return names.join(' and ') || 'group';
 }
 
 /** Whether a kind of card can be made of the column. */
@@ -125,8 +135,8 @@ export function defaultCards(all: readonly TableInfo[]): Card[] {
   const wide = charts.slice(0, beside.length ? 1 : 2).map(low);
   return [
     ...shared(numbers),
-    ...shared(wide, beside.length ? WIDEST - beside.length * SIZES.groups.width : WIDEST),
-    ...(wide.length ? beside : shared(beside)),
+    ...shared(wide, beside.length ? WIDEST / 2 : WIDEST),
+    ...shared(beside, wide.length ? WIDEST / 2 : WIDEST),
     ...paired(
       [...aggregates, ...others].filter((table) => !grouped.includes(table)).map(({ name }) => card('table', name)),
     ),

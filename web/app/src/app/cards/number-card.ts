@@ -1,14 +1,19 @@
-import { Component, computed, effect, inject, input, signal, untracked } from '@angular/core';
+import { Component, computed, effect, inject, input, linkedSignal, signal, untracked } from '@angular/core';
+import { Catalogue } from '../catalogue';
 import { LiveTableService } from '../live-table.service';
+import type { ChartData } from '../server-api';
 import { Session } from '../session';
 import { chartFeed, queryOf } from './chart-feed';
 import { figureText } from './figures';
-import { type Card, cardTitle } from './layout';
+import { type Card, type Measure, cardId, cardTitle } from './layout';
 import { RowRate } from './row-rate';
 import { Sparkline } from './sparkline';
 
 const COUNT = new Intl.NumberFormat('en-US');
 const SECOND_MS = 1_000;
+const REMEMBERED = 60;
+/** Tables whose rows are as of now, so that their times tell nothing of what was before. */
+const OF_NOW = new Set(['aggregate', 'view']);
 
 /** One big number: the rows of a table with how many come in a second, or what a column comes to and how it went. */
 @Component({
@@ -19,7 +24,7 @@ const SECOND_MS = 1_000;
       <strong [title]="whole()">{{ text() }}</strong>
       <span class="quiet">{{ detail() }}</span>
     </p>
-    <app-sparkline [values]="line()" [label]="lineLabel()" />
+    <app-sparkline [values]="line()" [label]="lineLabel()" [isFromZero]="!isRemembered()" />
   `,
   styles: `
     :host {
@@ -27,9 +32,9 @@ const SECOND_MS = 1_000;
       flex: 1;
       grid-template: minmax(0, 1fr) / auto minmax(0, 1fr);
       align-items: end;
-      gap: 0.8rem;
+      gap: var(--gap-m);
       min-height: 0;
-      padding: 0 0.8rem 0.4rem;
+      padding: 0 var(--gap-m) var(--gap-s);
     }
 
     .figure {
@@ -47,7 +52,6 @@ const SECOND_MS = 1_000;
 
     .quiet {
       min-height: 1.2em;
-      color: var(--quiet);
       font-size: var(--size-s);
       line-height: 1.2;
       font-variant-numeric: tabular-nums;
@@ -64,6 +68,7 @@ export class NumberCard {
 
   private readonly session = inject(Session);
   private readonly tables = inject(LiveTableService);
+  private readonly catalogue = inject(Catalogue);
   private readonly total = signal<number | null>(null);
   private readonly rates = signal<readonly number[]>([]);
   private readonly isOfRows = computed(() => this.card().measure === 'rows');
@@ -72,12 +77,27 @@ export class NumberCard {
     return this.isOfRows() ? null : { table, column, query: queryOf(query) };
   });
 
-  private readonly value = computed(() => {
-    if (this.isOfRows()) return this.total();
-    const found = this.chart.data()?.distribution;
-    if (found === null || found === undefined) return null;
-    const { low, high, mean, sum } = found;
-    return { rows: null, least: low, greatest: high, mean, sum }[this.card().measure];
+  /** Whether the line is made of what this page has seen, because the rows do not tell how the number went. */
+  protected readonly isRemembered = computed(() => {
+    const { table, measure } = this.card();
+    const isOfNow = this.catalogue.tables().some(({ name, kind }) => name === table && OF_NOW.has(kind ?? ''));
+    return !this.isOfRows() && (isOfNow || measure === 'sum');
+  });
+  private readonly value = computed(() =>
+    this.isOfRows() ? this.total() : valueOf(this.chart.data(), this.card().measure),
+  );
+  /** What the number was at the last looks at it. */
+  private readonly remembered = linkedSignal<
+    { card: Card; data: ChartData | null },
+    { id: string; values: readonly number[] }
+  >({
+    source: () => ({ card: this.card(), data: this.chart.data() }),
+    computation: ({ card, data }, before) => {
+      const id = cardId(card);
+      const values = before?.value.id === id ? before.value.values : [];
+      const value = data?.column === card.column ? valueOf(data, card.measure) : null;
+      return { id, values: value === null ? values : [...values, value].slice(-REMEMBERED) };
+    },
   });
   protected readonly text = computed(() => {
     const value = this.value();
@@ -94,12 +114,16 @@ export class NumberCard {
     const rate = latest.reduce((sum, each) => sum + each, 0) / (latest.length || 1);
     return `${rate >= 10 || rate === 0 ? rate.toFixed(0) : rate.toFixed(1)} rows/s`;
   });
-  protected readonly line = computed(() =>
-    this.isOfRows() ? this.rates() : (this.chart.data()?.series.map(({ mean }) => mean) ?? []),
-  );
-  protected readonly lineLabel = computed(() =>
-    this.isOfRows() ? `Rows a second of ${this.card().table}` : `${cardTitle(this.card())}: its mean over time`,
-  );
+  protected readonly line = computed(() => {
+    const { measure } = this.card();
+    if (measure === 'rows') return this.rates();
+    if (measure === 'sum' || this.isRemembered()) return this.remembered().values;
+    return this.chart.data()?.series.map((step) => step[measure]) ?? [];
+  });
+  protected readonly lineLabel = computed(() => {
+    if (this.isOfRows()) return `Rows a second of ${this.card().table}`;
+    return `${cardTitle(this.card())}: ${this.isRemembered() ? 'as it was here of late' : 'over time'}`;
+  });
 
   constructor() {
     const key = computed(() => JSON.stringify([this.card().table, this.card().query, this.isOfRows()]));
@@ -127,4 +151,12 @@ export class NumberCard {
       });
     });
   }
+}
+
+/** What a column comes to; null where there is nothing yet. */
+function valueOf(data: ChartData | null, measure: Measure): number | null {
+  const found = data?.distribution;
+  if (found === null || found === undefined) return null;
+  const { low, high, mean, sum } = found;
+  return { rows: null, least: low, greatest: high, mean, sum }[measure];
 }

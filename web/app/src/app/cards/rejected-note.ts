@@ -9,7 +9,7 @@ import { BoardPulse } from '../board-pulse';
   imports: [RouterLink],
   template: `
     @if (found(); as bad) {
-      <p role="status">
+      <p class="notice bad" role="status">
         {{ bad.text }}
         <a
           routerLink="/table/rejects_ui"
@@ -18,16 +18,6 @@ import { BoardPulse } from '../board-pulse';
           >→ look</a
         >
       </p>
-    }
-  `,
-  styles: `
-    p {
-      margin-bottom: var(--gap-xs);
-      padding: var(--gap-xs) var(--gap-m);
-      border: 1px solid var(--bad);
-      border-radius: var(--round);
-      background: color-mix(in srgb, var(--bad) 10%, var(--card));
-      overflow-wrap: anywhere;
     }
   `,
 })

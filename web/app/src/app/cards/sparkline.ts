@@ -3,10 +3,11 @@ import { Component, computed, input } from '@angular/core';
 const WIDTH = 100;
 const HEIGHT = 30;
 
-/** Points of a line through the values, from left to right; from zero, so that the height tells. */
-export function points(values: readonly number[]): string {
-  const top = Math.max(...values, 0);
-  const low = Math.min(...values, 0);
+/** Points of a line through the values, from left to right; from zero the height tells, otherwise only the way. */
+export function points(values: readonly number[], isFromZero = true): string {
+  const ends = isFromZero ? [...values, 0] : values;
+  const top = Math.max(...ends);
+  const low = Math.min(...ends);
   const span = top - low || 1;
   const step = values.length > 1 ? WIDTH / (values.length - 1) : 0;
   return values
@@ -27,8 +28,16 @@ export function points(values: readonly number[]): string {
   `,
   styles: `
     :host {
+      container-type: inline-size;
       display: block;
       min-width: 0;
+    }
+
+    /* Where there is no room for a way, the number is enough. */
+    @container (width < 3rem) {
+      svg {
+        visibility: hidden;
+      }
     }
 
     svg {
@@ -52,8 +61,9 @@ export function points(values: readonly number[]): string {
 export class Sparkline {
   readonly values = input.required<readonly number[]>();
   readonly label = input.required<string>();
+  readonly isFromZero = input(true);
 
-  protected readonly line = computed(() => points(this.values()));
+  protected readonly line = computed(() => points(this.values(), this.isFromZero()));
 }
 
 function round(value: number): number {

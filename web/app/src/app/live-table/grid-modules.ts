@@ -43,7 +43,7 @@ export const gridTheme = themeQuartz.withPart(colorSchemeVariable).withParams({
   foregroundColor: 'var(--text)',
   headerBackgroundColor: 'var(--raised)',
   borderColor: 'var(--line)',
-  valueChangeValueHighlightBackgroundColor: 'color-mix(in srgb, var(--good) 45%, transparent)',
+  valueChangeValueHighlightBackgroundColor: 'color-mix(in srgb, var(--good) 30%, transparent)',
   fontFamily: 'inherit',
   fontSize: `${FONT_SIZE}rem`,
   cellHorizontalPadding: 10,

@@ -21,7 +21,7 @@ import { Session } from '../session';
 import { Clock } from './clock';
 import { sameColumns } from './columns';
 import { type Turn, PageTurner } from './page-turner';
-import { type Place, lastPage, shownAt, windowOf } from './paging';
+import { type Place, heldText, lastPage, rangeText, shownAt, windowOf } from './paging';
 import { Sheet } from './sheet';
 import { StateLine } from './state-line';
 import { TablePager } from './table-pager';
@@ -32,9 +32,7 @@ import { sought } from './values';
 import { ViewAddress } from './view-address';
 import { PLAIN_VIEW, type ViewState, decodeView, encodeView } from './view-state';
 
-const COUNT = new Intl.NumberFormat('en-US');
 const SEARCH_AFTER_MS = 250;
-const SWIPE_PIXELS = 60;
 const WALKING_KEYS = new Set(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End']);
 
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
@@ -57,20 +55,25 @@ export class LiveTable {
   private readonly clock = inject(Clock);
   private readonly details = inject(RowDetails);
   private readonly place = viewChild.required<ElementRef<HTMLElement>>('grid');
-  private readonly pageTurner = new PageTurner();
   private sheet: Sheet | null = null;
   private subscription: Subscription | null = null;
   private scrollAfterTurn: Turn | null = null;
   /** The column in which the keyboard goes on after it has turned the page. */
   private focusAfterTurn: string | null = null;
   private searching: ReturnType<typeof setTimeout> | undefined;
-  private touchedAt = 0;
   private isScrolled = false;
   /** The view as the address was last seen or told to have it: a view that changed since is not news from the address. */
   private addressed = '';
   /** How many rows the table had when the viewer held the newest ones in order to read; null while they slide in. */
   private readonly heldAt = signal<number | null>(null);
 
+  protected readonly pageTurner = new PageTurner(
+    () => this.sheet?.ends ?? null,
+    (turn) => {
+      // Until the rows of the page before this turn are there, the end is still that of another.
+      if (this.scrollAfterTurn === null) this.turn(turn);
+    },
+  );
   protected readonly tempo = new Tempo();
   protected readonly update = signal<TableUpdate | null>(null);
   protected readonly view = signal<ViewState>(PLAIN_VIEW);
@@ -99,16 +102,13 @@ export class LiveTable {
   protected readonly hasNext = computed(() => this.offset() + this.pageSize() < this.total());
   protected readonly isNarrowed = computed(() => this.query().filter.length > 0 || this.query().search !== '');
   protected readonly isHeld = computed(() => this.heldAt() !== null);
-  protected readonly heldText = computed(() => {
-    const count = Math.max(0, (this.update()?.total ?? 0) - (this.heldAt() ?? 0));
-    return count === 0 ? 'Paused' : `${COUNT.format(count)} new ${count === 1 ? 'row' : 'rows'}`;
-  });
+  protected readonly heldText = computed(() => heldText((this.update()?.total ?? 0) - (this.heldAt() ?? 0)));
+  protected readonly isEmpty = computed(() => this.columns().length > 0 && this.update()?.rows.length === 0);
   protected readonly range = computed(() => {
     const update = this.update();
     if (update === null || update.columns.length === 0) return '';
-    if (update.rows.length === 0) return this.isNarrowed() ? 'no rows match' : 'no rows yet';
-    const { offset, rows } = shownAt(update, this.where());
-    return `rows ${COUNT.format(offset + 1)}–${COUNT.format(offset + rows.length)} of ${COUNT.format(this.total())}`;
+    if (this.isEmpty()) return this.isNarrowed() ? 'no rows match' : 'no rows yet';
+    return rangeText(shownAt(update, this.where()), this.total());
   });
 
   private readonly where = computed((): Place => ({
@@ -226,19 +226,6 @@ export class LiveTable {
     if (target instanceof Element && target.closest('.ag-row')) this.hold();
   }
 
-  protected wheeled({ deltaY, timeStamp }: WheelEvent): void {
-    if (deltaY !== 0) this.scrolledOn(deltaY > 0, timeStamp);
-  }
-
-  protected touched({ touches }: TouchEvent): void {
-    this.touchedAt = touches[0]?.clientY ?? 0;
-  }
-
-  protected swiped({ changedTouches, timeStamp }: TouchEvent): void {
-    const way = this.touchedAt - (changedTouches[0]?.clientY ?? this.touchedAt);
-    if (Math.abs(way) > SWIPE_PIXELS) this.scrolledOn(way > 0, timeStamp);
-  }
-
   private makeSheet(): Sheet {
     return new Sheet(this.place().nativeElement, {
       sorted: (sort) => {
@@ -342,16 +329,7 @@ export class LiveTable {
     this.change({ ...changed, offset: 0 });
   }
 
-  /** `at` is when the hand moved: a busy page may hear of it later. */
-  private scrolledOn(down: boolean, at: number): void {
-    if (this.sheet === null) return;
-    const { isAtStart, isAtEnd } = this.sheet.ends;
-    const turn = this.pageTurner.turn(down, isAtStart, isAtEnd, at);
-    // Until the rows of the page before this turn are there, the end is still that of another.
-    if (this.scrollAfterTurn === null) this.turn(turn);
-  }
-
-  private turn(turn: Turn | null): void {
+  private turn(turn: Turn): void {
     if (turn === 'next' && this.hasNext()) this.goTo(this.offset() + this.pageSize());
     if (turn === 'previous' && this.hasPrevious()) this.goTo(this.offset() - this.pageSize(), 'previous');
   }

@@ -2,13 +2,18 @@ import { type Column, type TableUpdate, type Value, WIRE_TYPES } from 'table-hub
 import { type Look, lookOf } from './rules';
 import { GROUPED_FROM, NO_SHAPE, type Shape, grown, shown, zone } from './values';
 import type { ViewState } from './view-state';
+import type { Needed } from './widths';
 
 const PADDING = 24;
-/** The mark of a sort in a heading; that of a filter shows itself over it. */
-const HEADING_EXTRA = 22;
+/** The mark of a sort in a heading. */
+const SORT_EXTRA = 22;
+/** The button of a filter, where it is always there: under a pointer it shows itself over the heading. */
+const FILTER_EXTRA = 26;
 /** The mark of the way that a number went. */
 const TREND_EXTRA = 14;
 const LEAST = 64;
+/** A text that is cut here still tells something. */
+const LEAST_OF_TEXT = 80;
 const GREATEST = 380;
 const MEASURED_ROWS = 100;
 
@@ -64,12 +69,16 @@ export class Looks {
     return Object.entries(this.setUp.formats).flatMap(([name, { kind }]) => (kind === 'relative' ? [name] : []));
   }
 
-  /** The width that a column's heading and its values need, within reason. */
-  width(column: Column, place: number, rows: TableUpdate['rows'], measure: (text: string) => number): number {
+  /** The width that a column's heading and its values need, within reason; of texts less will do, but not of the heading. */
+  needs(column: Column, place: number, rows: TableUpdate['rows'], measure: (text: string) => number): Needed {
+    const { align, isNumber } = WIRE_TYPES[column.type];
     const texts = rows.slice(0, MEASURED_ROWS).map((row) => measure(this.text(row[place], column)));
-    const extra = WIRE_TYPES[column.type].isNumber ? TREND_EXTRA : 0;
-    const needed = Math.max(measure(headingOf(column)) + HEADING_EXTRA, ...texts.map((width) => width + extra));
-    return Math.round(Math.max(LEAST, Math.min(GREATEST, needed + PADDING)));
+    const extra = isNumber ? TREND_EXTRA : 0;
+    const heading = measure(headingOf(column)) + (hasPointer() ? 0 : FILTER_EXTRA);
+    const needed = Math.max(heading + (hasPointer() ? SORT_EXTRA : 0), ...texts.map((width) => width + extra));
+    const width = Math.round(Math.max(LEAST, Math.min(GREATEST, needed + PADDING)));
+    const canGive = align === 'left' && column.type !== 'timestamp';
+    return { width, least: canGive ? Math.min(width, Math.max(LEAST_OF_TEXT, Math.ceil(heading + PADDING))) : width };
   }
 
   private shapeOf({ name }: Column): Shape {
@@ -84,6 +93,10 @@ export class Looks {
 /** A column's heading; those of times say in which zone they are. */
 export function headingOf({ name, type }: Column): string {
   return type === 'timestamp' ? `${name} (${zone()})` : name;
+}
+
+function hasPointer(): boolean {
+  return matchMedia('(hover: hover)').matches;
 }
 
 function isWrittenAlike(one: Shape, other: Shape, hasBar: boolean): boolean {

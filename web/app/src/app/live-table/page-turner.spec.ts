@@ -1,12 +1,24 @@
-import { PageTurner } from './page-turner';
+import { type Turn, PageTurner } from './page-turner';
 
 describe('PageTurner', () => {
   it('stops at the end first, and turns when scrolling begins again', () => {
-    const turner = new PageTurner();
-    expect(turner.turn(true, false, false, 1_000)).toBeNull();
-    expect(turner.turn(true, false, true, 1_050)).toBeNull();
-    expect(turner.turn(true, false, true, 1_400)).toBe('next');
-    expect(turner.turn(true, true, true, 1_500)).toBeNull();
-    expect(turner.turn(false, true, false, 2_500)).toBe('previous');
+    let ends = { isAtStart: false, isAtEnd: false };
+    const turns: Turn[] = [];
+    const turner = new PageTurner(
+      () => ends,
+      (turn) => turns.push(turn),
+    );
+    turner.moved(true, 1_000);
+    ends = { isAtStart: false, isAtEnd: true };
+    turner.moved(true, 1_050);
+    expect(turns).toEqual([]);
+    turner.moved(true, 1_400);
+    expect(turns).toEqual(['next']);
+    ends = { isAtStart: true, isAtEnd: true };
+    turner.moved(true, 1_500);
+    expect(turns).toEqual(['next']);
+    ends = { isAtStart: true, isAtEnd: false };
+    turner.moved(false, 2_500);
+    expect(turns).toEqual(['next', 'previous']);
   });
 });

@@ -1,5 +1,7 @@
 import type { Order, TableUpdate } from 'table-hub';
 
+const COUNT = new Intl.NumberFormat('en-US');
+
 /** Which rows are looked at. */
 export interface Place {
   readonly order: Order;
@@ -36,4 +38,14 @@ export function shownAt(update: TableUpdate, { order, heldAt }: Place): TableUpd
 /** The offset of the last page. */
 export function lastPage(total: number, size: number): number {
   return total > 0 ? Math.floor((total - 1) / size) * size : 0;
+}
+
+/** Which rows are shown, of how many. */
+export function rangeText({ offset, rows }: Pick<TableUpdate, 'offset' | 'rows'>, total: number): string {
+  return `rows ${COUNT.format(offset + 1)}–${COUNT.format(offset + rows.length)} of ${COUNT.format(total)}`;
+}
+
+/** How many rows came since those that are shown were held. */
+export function heldText(count: number): string {
+  return count <= 0 ? 'Paused' : `${COUNT.format(count)} new ${count === 1 ? 'row' : 'rows'}`;
 }

@@ -6,12 +6,12 @@ import {
   type GridOptions,
   createGrid,
 } from 'ag-grid-community';
-import { type Column, type Filter, type Sort, type TableUpdate, WIRE_TYPES } from 'table-hub';
+import type { Column, Filter, Sort, TableUpdate } from 'table-hub';
 import { columnDefs, sameColumns } from './columns';
 import { conditions, filterModel } from './filters';
 import { FONT_SIZE, gridTheme } from './grid-modules';
 import { Looks } from './looks';
-import type { Turn } from './page-turner';
+import type { Ends, Turn } from './page-turner';
 import { type GridRow, Rows } from './rows';
 import { whole } from './values';
 import { PLAIN_VIEW, type ViewState } from './view-state';
@@ -150,7 +150,7 @@ export class Sheet {
       this.grid.setGridOption('animateRows', false);
       this.grid.setGridOption('rowData', step.rows);
     }
-    if ((isRewritten || !this.isMeasured) && update.rows.length) this.measure();
+    if (isRewritten || !this.isMeasured) this.measure();
     if (isRewritten) this.rewrite();
   }
 
@@ -167,8 +167,7 @@ export class Sheet {
     if (focused !== null) this.grid.setFocusedCell(place, focused);
   }
 
-  /** Whether there is nothing above, and nothing below. */
-  get ends(): { isAtStart: boolean; isAtEnd: boolean } {
+  get ends(): Ends {
     const { top, bottom } = this.grid.getVerticalPixelRange();
     const { rowHeight } = this.grid.getSizesForCurrentTheme();
     return { isAtStart: top <= 1, isAtEnd: bottom >= this.grid.getDisplayedRowCount() * rowHeight - 1 };
@@ -212,7 +211,7 @@ export class Sheet {
         this.tellArranged(widths);
       },
       onGridSizeChanged: () => {
-        if (this.isMeasured) this.measure();
+        if (this.columns.length) this.measure();
       },
       onBodyScroll: ({ direction }) => {
         if (direction === 'vertical') this.listener.scrolled(this.ends.isAtStart);
@@ -227,9 +226,11 @@ export class Sheet {
   private click(event: MouseEvent): void {
     const pressed = this.pressedRow;
     this.pressedRow = null;
-    if (pressed === null) this.listener.clicked(this.keyAt(event.target), event);
-    else if (Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_PIXELS)
-      this.listener.clicked(pressed.key, event);
+    if (pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) >= CLICK_PIXELS) return;
+    const key = pressed ? pressed.key : this.keyAt(event.target);
+    const isAlone = !event.ctrlKey && !event.metaKey && !event.shiftKey;
+    if (key !== undefined && isAlone) this.grid.getRowNode(key)?.setSelected(true, true);
+    this.listener.clicked(key, event);
   }
 
   private keyAt(target: EventTarget | null): string | undefined {
@@ -275,17 +276,18 @@ export class Sheet {
 
   /** Widths by heading and content; where there is room, columns share it. */
   private measure(): void {
-    this.isMeasured = true;
+    // Headings alone are enough for a table without rows, but not for those that will come.
+    this.isMeasured = this.sample.length > 0;
     const context = document.createElement('canvas').getContext('2d');
     const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
     if (context) context.font = `${FONT_SIZE * root}px ${FONT}`;
     const measure = (text: string) => context?.measureText(text).width ?? 7 * text.length;
     const { hidden, widths } = this.view;
     const shown = this.columns.flatMap((column, place) => {
+      if (hidden.includes(column.name)) return [];
       const own = widths[column.name];
-      const width = own ?? this.looks.width(column, place, this.sample, measure);
-      const canGive = own === undefined && WIRE_TYPES[column.type].align === 'left' && column.type !== 'timestamp';
-      return hidden.includes(column.name) ? [] : [{ colId: column.name, own, width, canGive }];
+      const needed = own ? { width: own, least: own } : this.looks.needs(column, place, this.sample, measure);
+      return [{ colId: column.name, own, ...needed }];
     });
     const room = this.place.clientWidth - SCROLLBAR;
     const fits = fitted(shown, room);
@@ -306,6 +308,7 @@ export class Sheet {
   private slide(now: number): void {
     const isCalm = now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
     this.slidAt = now;
+    this.place.classList.toggle('busy', !isCalm);
     this.grid.setGridOption('animateRows', isCalm && !matchMedia('(prefers-reduced-motion: reduce)').matches);
   }
 

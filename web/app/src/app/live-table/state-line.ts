@@ -21,6 +21,8 @@ type Kind = 'connecting' | 'building' | 'live' | 'stale' | 'error';
 export class StateLine {
   readonly update = input.required<TableUpdate | null>();
   readonly tempo = input.required<Tempo>();
+  /** Whether there is a newest row: those of a view stand where its statement puts them. */
+  readonly isInTime = input.required<boolean>();
 
   private readonly clock = inject(Clock);
   private readonly health = inject(BoardHealth);
@@ -57,7 +59,7 @@ export class StateLine {
 
   protected readonly tempoText = computed(() => {
     const now = Math.max(this.clock.now(), Date.now());
-    const age = this.tempo().age(now);
+    const age = this.isInTime() ? this.tempo().age(now) : null;
     const rate = this.tempo().rate(now);
     const shownRate = rate >= 10 || rate === 0 ? rate.toFixed(0) : rate.toFixed(1);
     return `${shownRate} rows/s${age === null ? '' : `, newest row ${duration(age)} old`}`;

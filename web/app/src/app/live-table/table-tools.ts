@@ -18,10 +18,10 @@ let instances = 0;
       display: flex;
       align-items: center;
       justify-content: space-between;
-      gap: 1rem;
+      gap: var(--gap-m);
     }
 
-    .column > .quiet {
+    .column > .small {
       min-height: 1.6rem;
       padding-block: 0;
       font-size: var(--size-s);

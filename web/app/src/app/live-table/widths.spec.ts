@@ -1,7 +1,7 @@
 import { fitted } from './widths';
 
-const text = (width: number) => ({ width, canGive: true });
-const number = (width: number) => ({ width, canGive: false });
+const text = (width: number, least = 60) => ({ width, least });
+const number = (width: number) => ({ width, least: width });
 
 describe('fitted', () => {
   it('gives each column what it needs where there is room', () => {
@@ -13,7 +13,11 @@ describe('fitted', () => {
     expect(fitted([text(250), text(300), number(200)], 500)).toEqual([150, 150, 200]);
   });
 
-  it('leaves enough of a text to tell something', () => {
-    expect(fitted([text(300), text(40), number(200)], 100)).toEqual([96, 40, 200]);
+  it('leaves each text its least, and takes the more from the others', () => {
+    expect(fitted([text(300, 120), text(300), number(200)], 400)).toEqual([120, 80, 200]);
+  });
+
+  it('lets texts be read where one has to scroll to the side anyway', () => {
+    expect(fitted([text(300), text(40), text(180, 170), number(200)], 300)).toEqual([160, 40, 170, 200]);
   });
 });

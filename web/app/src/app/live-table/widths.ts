@@ -1,28 +1,25 @@
-/** What a column needs, and whether it can be read when it gets less. */
+/** What a column needs, and the least with which it can still be read. */
 export interface Needed {
   readonly width: number;
-  readonly canGive: boolean;
+  readonly least: number;
 }
 
-/** A text that is cut here still tells something. */
-const NARROWEST = 96;
+/** Where one has to scroll to the side anyway, a text is as wide as this, so that it can be read. */
+const COMFORTABLE = 160;
 
 /** Widths for columns that share a room; where they do not fit, the widest texts give way first. */
 export function fitted(columns: readonly Needed[], room: number): number[] {
-  const givers = columns.filter(({ canGive }) => canGive).map(({ width }) => width);
-  const fixed = columns.filter(({ canGive }) => !canGive).reduce((sum, { width }) => sum + width, 0);
-  const most = Math.max(NARROWEST, Math.floor(level(givers, room - fixed)));
-  return columns.map(({ width, canGive }) => (canGive ? Math.min(width, most) : width));
+  const at = (most: number): number[] => columns.map(({ width, least }) => Math.min(width, Math.max(least, most)));
+  if (sum(at(0)) > room) return at(COMFORTABLE);
+  let [low, high] = [0, Math.max(0, ...columns.map(({ width }) => width))];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (sum(at(middle)) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return at(low);
 }
 
-/** The width that none may exceed so that all fit. */
-function level(widths: readonly number[], room: number): number {
-  const sorted = widths.toSorted((one, other) => one - other);
-  let left = room;
-  for (const [place, width] of sorted.entries()) {
-    const share = left / (sorted.length - place);
-    if (width > share) return share;
-    left -= width;
-  }
-  return Infinity;
+function sum(widths: readonly number[]): number {
+  return widths.reduce((all, width) => all + width, 0);
 }

@@ -5,7 +5,6 @@ import {
   CategoryScale,
   Chart,
   Filler,
-  Legend,
   LineController,
   LineElement,
   LinearScale,
@@ -19,7 +18,6 @@ Chart.register(
   BarElement,
   CategoryScale,
   Filler,
-  Legend,
   LineController,
   LineElement,
   LinearScale,
@@ -33,12 +31,53 @@ const FONT_SIZE = 0.86;
 /** One picture, changed in place when there are newer figures. */
 @Component({
   selector: 'app-canvas-chart',
-  template: '<canvas #canvas role="img" [attr.aria-label]="drawing().title"></canvas>',
+  template: `
+    @if (drawing().legend.length) {
+      <p class="legend">
+        @for (each of drawing().legend; track each.text) {
+          <span [class]="each.mark">{{ each.text }}</span>
+        }
+      </p>
+    }
+    <div><canvas #canvas role="img" [attr.aria-label]="drawing().title"></canvas></div>
+  `,
   styles: `
     :host {
-      display: block;
-      position: relative;
+      display: flex;
+      flex-direction: column;
       height: 14rem;
+    }
+
+    div {
+      position: relative;
+      flex: 1;
+      min-height: 0;
+    }
+
+    .legend {
+      display: flex;
+      justify-content: end;
+      gap: var(--gap-m);
+      color: var(--quiet);
+      font-size: var(--size-s);
+    }
+
+    .legend > span::before {
+      display: inline-block;
+      width: 1.6em;
+      margin-right: var(--gap-xs);
+      background: var(--accent);
+      content: '';
+      vertical-align: middle;
+    }
+
+    .line::before {
+      height: 2px;
+    }
+
+    .band::before {
+      height: 0.6em;
+      opacity: 0.2;
     }
   `,
 })

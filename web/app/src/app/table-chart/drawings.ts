@@ -17,6 +17,8 @@ export interface Colours {
 export interface Drawing {
   readonly kind: DrawingKind;
   readonly title: string;
+  /** What the marks mean, where there is more than one. */
+  readonly legend: readonly { mark: 'line' | 'band'; text: string }[];
   readonly configuration: ChartConfiguration<'bar' | 'line'>;
 }
 
@@ -62,13 +64,17 @@ function seriesDrawing({ column, series }: ChartData, colours: Colours): Drawing
   return {
     kind: 'line',
     title: `${column} over time`,
+    legend: [
+      { mark: 'band', text: 'least to greatest' },
+      { mark: 'line', text: 'mean' },
+    ],
     configuration: {
       type: 'line',
       data: {
         labels,
         datasets: [
-          { ...faint, label: 'least to greatest', data: series.map(({ least }) => least), fill: '+1' },
-          { ...faint, label: '', data: series.map(({ greatest }) => greatest) },
+          { ...faint, label: 'least', data: series.map(({ least }) => least), fill: '+1' },
+          { ...faint, label: 'greatest', data: series.map(({ greatest }) => greatest) },
           {
             label: 'mean',
             data: series.map(({ mean }) => mean),
@@ -78,7 +84,7 @@ function seriesDrawing({ column, series }: ChartData, colours: Colours): Drawing
           },
         ],
       },
-      options: options(colours, true),
+      options: options(colours),
     },
   };
 }
@@ -93,6 +99,7 @@ function bars(
   return {
     kind,
     title,
+    legend: [],
     configuration: {
       type: 'bar',
       data: { labels, datasets: [{ label: 'rows', data: [...counts], backgroundColor: colours.accent }] },
@@ -101,31 +108,19 @@ function bars(
   };
 }
 
-function options({ text, line }: Colours, hasLegend = false): Options {
+function options({ text, line }: Colours): Options {
   const x = { ticks: { color: text, maxTicksLimit: 8, maxRotation: 0 }, grid: { display: false } };
   const y = { ticks: { color: text, maxTicksLimit: 6, callback: axisText }, grid: { color: line } };
   return {
     animation: false,
     maintainAspectRatio: false,
     interaction: { mode: 'index', intersect: false },
-    plugins: {
-      legend: {
-        display: hasLegend,
-        align: 'end',
-        labels: { color: text, boxWidth: 24, boxHeight: 6, filter: isNamed },
-      },
-    },
     scales: { x, y },
   };
 }
 
 function axisText(value: number | string): string {
   return typeof value === 'number' ? SHORT.format(value) : value;
-}
-
-/** The band has two edges and one name. */
-function isNamed({ text }: { text: string }): boolean {
-  return text !== '';
 }
 
 function moment(date: Date, span: number): string {

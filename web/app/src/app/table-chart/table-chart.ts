@@ -38,7 +38,7 @@ const COUNT = new Intl.NumberFormat('en-US');
   styles: `
     :host {
       display: grid;
-      gap: 0.5rem;
+      gap: var(--gap-s);
     }
 
     .head {
@@ -46,13 +46,7 @@ const COUNT = new Intl.NumberFormat('en-US');
       flex-wrap: wrap;
       align-items: center;
       justify-content: space-between;
-      gap: 0.5rem;
-    }
-
-    h3,
-    p {
-      margin: 0;
-      font-size: 1em;
+      gap: var(--gap-s);
     }
   `,
 })
