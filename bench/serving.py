@@ -81,11 +81,11 @@ def changed_row(row: int, change: int = 0, mark: str = "") -> Event:
 
 
 @cache
-def fill(stage: Stage, rows: int) -> None:
-    """Produces one generation of so many rows; once for all measures and rounds."""
+def fill(stage: Stage, rows: int, change: int = 0) -> None:
+    """Produces one generation of so many rows, or the next change of all of them; once for all measures and rounds."""
     say(f"producing {rows:,} rows")
     stage.admin.create_changelogs([_TOPIC, _NAMES.status])
-    produce(stage.bootstrap, (changed_row(row) for row in range(rows)))
+    produce(stage.bootstrap, (changed_row(row, change) for row in range(rows)))
 
 
 class Served:

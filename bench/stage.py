@@ -36,6 +36,8 @@ class Sizes:
     swaps: int = 5
     rows: int = 1_000_000
     """Of the table that the server alone is measured with."""
+    workers: tuple[int, ...] = (1, 2, 4)
+    """Of Spark clusters."""
     replicas: tuple[int, ...] = (1, 2, 4)
     replica_viewers: int = 400
     page_rows: int = 100_000
@@ -65,6 +67,7 @@ QUICK = Sizes(
     keys_s=1,
     swaps=1,
     rows=20_000,
+    workers=(1,),
     replicas=(1, 2),
     replica_viewers=20,
     page_rows=2_000,

@@ -22,7 +22,7 @@ _BOARD = '[sources.users]\ntopic = "users"\nschema = "userId string, age bigint"
 class Replica:
     """`liveboard serve` on a port that it keeps."""
 
-    def __init__(self, bootstrap: str, directory: Path) -> None:
+    def __init__(self, bootstrap: str, directory: Path, board: str = _BOARD) -> None:
         self.port = closed_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._output = directory / f"{self.port}.out"
@@ -32,7 +32,7 @@ class Replica:
             "LIVEBOARD_STORAGE_DIR": str(directory / str(self.port)),
             "LIVEBOARD_SERVER_PORT": str(self.port),
             "LIVEBOARD_SERVER_PSK": KEY,
-            "LIVEBOARD_BOARD": _BOARD,
+            "LIVEBOARD_BOARD": board,
         }
 
     def start(self) -> None:
