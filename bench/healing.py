@@ -24,9 +24,8 @@ def healing(stage: Stage) -> list[Figure]:
         time.sleep(stage.sizes.warm_up_s)
         faults = {
             "nothing": lambda: None,
-            "a worker killed": running.lose_a_worker,
             "the master restarted, and a worker added": running.restart_the_master,
-            "a worker killed after that": running.lose_a_worker,
+            "a worker killed": running.lose_a_worker,
             "the driver killed": running.lose_the_driver,
             "a server killed": running.lose_a_server,
         }

@@ -175,7 +175,7 @@ class System:
             until(server.is_ready, "a server that is ready")
             with _connected(server.port) as client:
                 for name, table in expected.items():
-                    until(partial(shows, client, name, shown_rows(table)), f"{name} of server {number + 1} to be right")
+                    until(partial(_shows, client, name, _rows(table)), f"{name} of server {number + 1} to be right")
                 for name in _WATCHED:
                     first = client.table(name).rows()[:_WINDOW]
                     self._expect_viewed(self.viewers[number][name], first, len(expected[name]), name)
@@ -214,12 +214,11 @@ def _connected(port: int) -> Iterator[Client]:
             time.sleep(0.1)
 
 
-def shows(client: Client, table: str, expected: list[tuple[Any, ...]]) -> bool:
-    """Whether the client's table has these rows, whatever their order."""
+def _shows(client: Client, table: str, expected: list[tuple[Any, ...]]) -> bool:
     return sorted(client.table(table).rows(), key=repr) == expected
 
 
-def shown_rows(table: Table) -> list[tuple[Any, ...]]:
+def _rows(table: Table) -> list[tuple[Any, ...]]:
     """As a client has them."""
     return sorted((tuple(map(_cell, row)) for row in table.values()), key=repr)
 

@@ -9,6 +9,7 @@ import pytest
 from clustered import Clustered
 from harness import QUICK_JAVA, emptied
 from objects import SECRET
+from swapping import wiring
 
 from liveboard.contract.status import Phase
 
@@ -26,11 +27,17 @@ def test_b11_b24_b35_a_cluster_loses_workers_master_driver_and_a_server_under_lo
         with ExitStack() as load:
             running = Clustered(kafka, tmp_path, everything, load, RATE, CONF)
             assert "joins are computed in " in running.owner.pipeline.said()
-            # The worker that is left at last is one that came after the master was started again.
-            for fault in (running.lose_a_worker, running.restart_the_master, running.lose_a_worker):
+            # A swap would need the slots of both generations.
+            running.owner.fill(1)
+            running.owner.ask(wiring(1))
+            running.owner.wait_for(lambda status: "expected at least 18 task slots" in status.message)
+            assert running.owner.wait_until_live(wiring(0)) == running.live
+            for fault in (running.restart_the_master, running.lose_a_worker):
                 fault()
                 running.expect_followed()
-            assert [status.phase for status in running.owner.history()].count(Phase.RESTARTING) >= 2
+            assert Phase.RESTARTING in [status.phase for status in running.owner.history()]
+            # The master that was started again knew whose executors these were, and gave the new worker's as well.
+            assert list(tmp_path.glob("worker4/work/app-*-0000/*/stderr"))
             for process in running.owner.pipeline.processes():
                 assert SECRET not in " ".join(process.cmdline())
             for fault in (running.lose_the_driver, running.lose_a_server):
