@@ -53,9 +53,12 @@ class Cluster:
         self._said(self._start(name, f"{_DEPLOY}.worker.Worker", *words), "Successfully registered with master")
         return self._processes[-1]
 
-    def restart_master(self) -> None:
-        """kill -9 of the master; the next one has its address, and knows workers and applications from its files."""
+    def kill_master(self) -> None:
+        """kill -9 of the master alone."""
         kill(self._master)
+
+    def start_master(self) -> None:
+        """Another one at the same address, which knows workers and applications from the files of the one before."""
         self._start_master(f"master{len(self._processes)}", port=self.address.rpartition(":")[2])
 
     def close(self) -> None:

@@ -7,8 +7,8 @@ What can happen to it is told by name; it is healed when `expect_followed` retur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -28,18 +28,21 @@ import liveboard
 from liveboard.client import Client, SyncSubscription
 from liveboard.contract.frames import MAX_SIZE
 
-_CONF = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
+_CONF = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    # Executors need none.
+    "spark.pyspark.python": "/no/python/here",
+}
 # So many that a key has few records: what is tested is the cluster, not long keys.
 _KEYS = 50_000
 _HISTORY = 6_000
 
 
 class Clustered:
-    """All of it at work, on topics that have a history. The parts end with their stack, and so does the load."""
+    """All of it at work, on topics that have a history; the parts end with their stack."""
 
-    def __init__(
-        self, bootstrap: str, directory: Path, parts: ExitStack, load: ExitStack, rate: int, conf: Mapping[str, str]
-    ) -> None:
+    def __init__(self, bootstrap: str, directory: Path, parts: ExitStack, conf: Mapping[str, str]) -> None:
         """`conf` is Spark's, beside what the cluster asks for."""
         self.cluster, self.workers = parts.enter_context(cluster(directory, workers=2))
         environment = {
@@ -72,8 +75,13 @@ class Clustered:
         until(
             lambda: {server.metric("liveboard_viewers") for server in self.servers} == {1.0}, "a viewer of each server"
         )
-        load.enter_context(self.owner.load(0, rate, _KEYS))
-        self.expect_followed()
+
+    @contextmanager
+    def load(self, rate: int) -> Iterator[None]:
+        """So many events a second, which viewers see."""
+        with self.owner.load(0, rate, _KEYS):
+            self.expect_followed()
+            yield
 
     def expect_followed(self) -> None:
         """Waits until every viewer sees a record that is produced now: one that cannot be read, to be told apart."""
@@ -82,9 +90,23 @@ class Clustered:
         for viewer in self._viewers:
             until(partial(_sees, viewer, text), lambda: f"{text}; the owner said {self.owner.pipeline.said()[-3000:]}")
 
-    def restart_the_master(self) -> None:
-        """kill -9 of the master, then one that takes up its work, and a third worker that registers with it."""
-        self.cluster.restart_master()
+    def ask_for_a_repair(self) -> None:
+        """More users of a key than a join remembers, then an account that all of them get."""
+        asking = orjson.dumps({"userId": "the same", "balance": 1.5})
+        remembered = self._bench.board.joins["final_ui"].history
+        self._bench.produce(Event("users", asking, FIRST_MS + n) for n in range(int(remembered) + 10))
+        # Of the same partition: they have been read when this has.
+        self.expect_followed()
+        self._bench.produce([Event("accounts", asking, FIRST_MS)])
+        until(lambda: any(s.generations[self.live].repairs for s in self.owner.history() if s.live), "a repair")
+
+    def lose_the_master(self) -> None:
+        """kill -9."""
+        self.cluster.kill_master()
+
+    def get_a_master(self) -> None:
+        """One that takes up the work of the one before, and a third worker that registers with it."""
+        self.cluster.start_master()
         self.workers.append(self.cluster.add_worker())
 
     def lose_a_worker(self) -> None:

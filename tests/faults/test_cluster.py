@@ -23,16 +23,17 @@ CONF = {
 
 
 def test_b11_b24_b35_a_cluster_loses_workers_master_driver_and_a_server_under_load(kafka: str, tmp_path: Path) -> None:
-    with emptied(kafka), ExitStack() as everything:
-        with ExitStack() as load:
-            running = Clustered(kafka, tmp_path, everything, load, RATE, CONF)
-            assert "joins are computed in " in running.owner.pipeline.said()
-            # A swap would need the slots of both generations.
-            running.owner.fill(1)
-            running.owner.ask(wiring(1))
-            running.owner.wait_for(lambda status: "expected at least 18 task slots" in status.message)
-            assert running.owner.wait_until_live(wiring(0)) == running.live
-            for fault in (running.restart_the_master, running.lose_a_worker):
+    with emptied(kafka), ExitStack() as parts:
+        running = Clustered(kafka, tmp_path, parts, CONF)
+        assert "joins are computed in " in running.owner.pipeline.said()
+        # A swap would need the slots of both generations.
+        running.owner.fill(1)
+        running.owner.ask(wiring(1))
+        running.owner.wait_for(lambda status: "expected at least 18 task slots" in status.message)
+        assert running.owner.wait_until_live(wiring(0)) == running.live
+        running.ask_for_a_repair()
+        with running.load(RATE):
+            for fault in (running.lose_the_master, running.get_a_master, running.lose_a_worker):
                 fault()
                 running.expect_followed()
             assert Phase.RESTARTING in [status.phase for status in running.owner.history()]
