@@ -40,6 +40,8 @@ class Sizes:
     """Of Spark clusters."""
     replicas: tuple[int, ...] = (1, 2, 4)
     replica_viewers: int = 400
+    changes: tuple[int, ...] = (1_000, 10_000, 50_000)
+    """A second, of rows at a server."""
     page_rows: int = 100_000
     warm_builds: int = 2
     long_s: int = 330
@@ -70,6 +72,7 @@ QUICK = Sizes(
     workers=(1,),
     replicas=(1, 2),
     replica_viewers=20,
+    changes=(1_000,),
     page_rows=2_000,
     warm_builds=1,
     long_s=6,
