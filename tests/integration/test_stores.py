@@ -67,7 +67,7 @@ def test_b11_a_board_goes_on_from_its_checkpoint_in_hdfs(kafka: str, spark: Spar
     ):
         bench.create_topics()
         bench.produce(some_events(random))
-        generation = Generation(spark, bench.plan, bench.generation, checkpoints, "1 s")
+        generation = Generation(spark, bench.plan, bench.generation, checkpoints, "5 seconds")
         assert not checkpoints.exists(bench.generation)
         try:
             generation.build()
