@@ -12,6 +12,7 @@ from processes import repeating
 from report import Figure, Target
 from serving import KEY, Served, fill
 from stage import Extra, Stage, Suite
+from wheel import wheel
 
 from liveboard.commands import access
 from liveboard.commands.access import Access
@@ -105,4 +106,11 @@ def _newest_mark(page: Page) -> int:
     return max(int(name.split()[-1]) for name in names if name.split()[-1].isdigit())
 
 
-SUITE = Suite(title="the page of liveboard", file="page.json", measures={"page": page}, seconds=20, rounds=5)
+SUITE = Suite(
+    title="the page of liveboard",
+    file="page.json",
+    measures={"page": page, "wheel": wheel},
+    seconds=20,
+    rounds=5,
+    once=("wheel",),
+)

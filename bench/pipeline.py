@@ -7,6 +7,7 @@ from cluster import cluster
 from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
+from healing import healing
 from keys import keys
 from latency import aggregate, latency
 from owner import owner
@@ -28,6 +29,7 @@ SUITE = Suite(
         "memory": memory,
         "floor": floor,
         "cluster": cluster,
+        "healing": healing,
     },
     seconds=120,
 )

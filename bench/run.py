@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import arrivals
 import psutil
@@ -46,11 +46,13 @@ def over(board: Board, users: str, accounts: str) -> Board:
 
 
 @contextmanager
-def sparking(stage: Stage, java_options: str = "", master: str = "local") -> Iterator[SparkSession]:
+def sparking(
+    stage: Stage, java_options: str = "", master: str = "local", conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SparkSession]:
     """A Spark session of this process."""
     directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
-    conf = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
-    spark = session.create(SparkSettings(master=master, conf=conf), directory)
+    options = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
+    spark = session.create(SparkSettings(master=master, conf={**options, **conf}), directory)
     try:
         yield spark
     finally:
@@ -60,7 +62,8 @@ def sparking(stage: Stage, java_options: str = "", master: str = "local") -> Ite
 class Run:
     """A board at work: from its topics' beginning to changelogs of its own."""
 
-    def __init__(self, stage: Stage, spark: SparkSession, board: Board) -> None:
+    def __init__(self, stage: Stage, spark: SparkSession, board: Board, checkpoints: str = "") -> None:
+        """`checkpoints` is where they are kept, if not on this machine."""
         self._stage = stage
         self._spark = spark
         self._admin = stage.admin
@@ -75,7 +78,7 @@ class Run:
         )
         self._admin.create_generation(self.plan.names, self.plan.generation, table_columns(board))
         self.checkpoint = stage.directory / self.plan.generation
-        self._checkpoints = Checkpoints(spark, stage.directory.as_uri())
+        self._checkpoints = Checkpoints(spark, checkpoints or stage.directory.as_uri())
 
     def build(self, interval: str = INTERVAL) -> Generation:
         """Builds all tables from the history; the generation can then follow."""
@@ -110,7 +113,7 @@ class Run:
     def close(self) -> None:
         """Deletes the changelogs and the checkpoint."""
         self._admin.delete([*map(self.plan.changelog, table_columns(self.plan.board)), self.plan.repairs])
-        shutil.rmtree(self.checkpoint)
+        self._checkpoints.remove(self.plan.generation)
 
 
 @contextmanager

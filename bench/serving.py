@@ -39,7 +39,7 @@ from liveboard.serving.server import LiveServer
 KEY = "bench"
 TABLE = "final_ui"
 _NAMES = Names()
-_TOPIC = _NAMES.changelog("g1", TABLE)
+TOPIC = _NAMES.changelog("g1", TABLE)
 _COLUMNS = (
     Column("userId", "string"),
     Column("name", "string"),
@@ -77,15 +77,15 @@ def changed_row(row: int, change: int = 0, mark: str = "") -> Event:
         row * 7919 % 1_000_003 / 7,
         at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     ]
-    return Event(_TOPIC, json.dumps(values, separators=(",", ":")).encode(), key=f"0-{row}")
+    return Event(TOPIC, json.dumps(values, separators=(",", ":")).encode(), key=f"0-{row}")
 
 
 @cache
-def fill(stage: Stage, rows: int) -> None:
-    """Produces one generation of so many rows; once for all measures and rounds."""
+def fill(stage: Stage, rows: int, change: int = 0) -> None:
+    """Produces one generation of so many rows, or the next change of all of them; once for all measures and rounds."""
     say(f"producing {rows:,} rows")
-    stage.admin.create_changelogs([_TOPIC, _NAMES.status])
-    produce(stage.bootstrap, (changed_row(row) for row in range(rows)))
+    stage.admin.create_changelogs([TOPIC, _NAMES.status])
+    produce(stage.bootstrap, (changed_row(row, change) for row in range(rows)))
 
 
 class Served:

@@ -36,8 +36,12 @@ class Sizes:
     swaps: int = 5
     rows: int = 1_000_000
     """Of the table that the server alone is measured with."""
+    workers: tuple[int, ...] = (1, 2, 4)
+    """Of Spark clusters."""
     replicas: tuple[int, ...] = (1, 2, 4)
     replica_viewers: int = 400
+    changes: tuple[int, ...] = (1_000, 10_000, 50_000)
+    """A second, of rows at a server."""
     page_rows: int = 100_000
     warm_builds: int = 2
     long_s: int = 330
@@ -65,8 +69,10 @@ QUICK = Sizes(
     keys_s=1,
     swaps=1,
     rows=20_000,
+    workers=(1,),
     replicas=(1, 2),
     replica_viewers=20,
+    changes=(1_000,),
     page_rows=2_000,
     warm_builds=1,
     long_s=6,

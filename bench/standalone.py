@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,19 +36,14 @@ exec {java} "$@"
 
 
 class Cluster:
-    """A master, and workers that can be killed and added; nothing of it is left at the end."""
+    """A master that can be restarted, and workers that can be killed and added; nothing of it is left at the end."""
 
     def __init__(self, directory: Path, cores: int = 8) -> None:
         self._directory = directory
         self._cores = cores
         self._processes: list[psutil.Popen] = []
-        self._java_home = directory / "java"
-        launcher = self._java_home / "bin" / "java"
-        launcher.parent.mkdir(parents=True)
-        launcher.write_text(_LAUNCHER.format(java=shlex.quote(str(java.executable()))))
-        launcher.chmod(0o755)
-        master = self._start("master", f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", "--port", "0")
-        self.address = self._said(master, r"Starting Spark master at (spark://\S+)")
+        self._java_home = java_home(directory)
+        self.address = self._start_master("master", port="0")
 
     def add_worker(self) -> psutil.Process:
         """One more worker, which the master knows."""
@@ -58,12 +53,27 @@ class Cluster:
         self._said(self._start(name, f"{_DEPLOY}.worker.Worker", *words), "Successfully registered with master")
         return self._processes[-1]
 
+    def kill_master(self) -> None:
+        """kill -9 of the master alone."""
+        kill(self._master)
+
+    def start_master(self) -> None:
+        """Another one at the same address, which knows workers and applications from the files of the one before."""
+        self._start_master(f"master{len(self._processes)}", port=self.address.rpartition(":")[2])
+
     def close(self) -> None:
         """Ends it with all executors."""
         for process in reversed(self._processes):
             kill(process)
 
-    def _start(self, name: str, main: str, *words: str) -> Path:
+    def _start_master(self, name: str, port: str) -> str:
+        known = {"recoveryMode": "FILESYSTEM", "recoveryDirectory": str(self._directory / "known")}
+        options = [f"-Dspark.deploy.{key}={value}" for key, value in known.items()]
+        log = self._start(name, f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", "--port", port, options=options)
+        self._master = self._processes[-1]
+        return self._said(log, r"Starting Spark master at (spark://\S+)")
+
+    def _start(self, name: str, main: str, *words: str, options: Sequence[str] = ()) -> Path:
         directory = self._directory / name
         directory.mkdir()
         log = directory / "log"
@@ -76,7 +86,14 @@ class Cluster:
             "SPARK_LOCAL_DIRS": str(directory / "scratch"),
         }
         # That of the driver, whose cache makes this start faster too.
-        java_options = [*_SMALL, *MODULE_OPTIONS, *java.cached(libraries.cache("spark")), "-cp", class_path({})]
+        java_options = [
+            *_SMALL,
+            *options,
+            *MODULE_OPTIONS,
+            *java.cached(libraries.cache("spark")),
+            "-cp",
+            class_path({}),
+        ]
         with log.open("wb") as output:
             self._processes.append(
                 psutil.Popen(
@@ -100,6 +117,16 @@ class Cluster:
 
         await_until(look, f"{pattern} in {log}", _PATIENCE_S)
         return found[0]
+
+
+def java_home(directory: Path) -> Path:
+    """What JAVA_HOME has to be for all that Spark starts on a cluster."""
+    home = directory / "java"
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(_LAUNCHER.format(java=shlex.quote(str(java.executable()))))
+    launcher.chmod(0o755)
+    return home
 
 
 def kill(process: psutil.Process) -> None:

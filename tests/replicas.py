@@ -22,7 +22,7 @@ _BOARD = '[sources.users]\ntopic = "users"\nschema = "userId string, age bigint"
 class Replica:
     """`liveboard serve` on a port that it keeps."""
 
-    def __init__(self, bootstrap: str, directory: Path) -> None:
+    def __init__(self, bootstrap: str, directory: Path, board: str = _BOARD) -> None:
         self.port = closed_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._output = directory / f"{self.port}.out"
@@ -32,7 +32,7 @@ class Replica:
             "LIVEBOARD_STORAGE_DIR": str(directory / str(self.port)),
             "LIVEBOARD_SERVER_PORT": str(self.port),
             "LIVEBOARD_SERVER_PSK": KEY,
-            "LIVEBOARD_BOARD": _BOARD,
+            "LIVEBOARD_BOARD": board,
         }
 
     def start(self) -> None:
@@ -59,10 +59,11 @@ class Replica:
         self._process.wait()
 
 
-def answer(url: str) -> str | None:
-    """What is answered with 200; None for anything else."""
+def answer(url: str, key: str = "") -> str | None:
+    """What is answered with 200, to someone who has the key; None for anything else."""
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
     try:
-        with urllib.request.urlopen(url, timeout=5) as found:
+        with urllib.request.urlopen(asked, timeout=5) as found:
             return str(found.read().decode())
     except (urllib.error.URLError, OSError):
         return None

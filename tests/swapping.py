@@ -194,7 +194,7 @@ class Swapping:
             before = now
 
     @contextmanager
-    def load(self, number: int, rate: int) -> Iterator[None]:
+    def load(self, number: int, rate: int, keys: int = 5_000) -> Iterator[None]:
         """So many events per second for the topics of a wiring: each round produces all that are due by then."""
         stopping = threading.Event()
         random = Random(number)
@@ -205,7 +205,7 @@ class Swapping:
                 produced = 0
                 while not stopping.wait(0.02):
                     due = int((time.monotonic() - start) * rate)
-                    bench.produce(_event(random, number, 5_000, self.board) for _ in range(due - produced))
+                    bench.produce(_event(random, number, keys, self.board) for _ in range(due - produced))
                     produced = due
 
         thread = threading.Thread(target=run)

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 from harness import QUICK_JAVA
@@ -29,13 +30,18 @@ STATUS = re.compile(r"^(\w+): ([\d,]+) rows, [\d,]+ changes/s, (.+)$", re.MULTIL
 class Up:
     """A running `liveboard up --sample` whose output is a file."""
 
-    def __init__(self, directory: Path, liveboard: Sequence[str] = LIVEBOARD) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        liveboard: Sequence[str] = LIVEBOARD,
+        conf: Mapping[str, str] = MappingProxyType(QUICK_JAVA),
+    ) -> None:
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LIVEBOARD_")},
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_KAFKA_PORT": "0",
             "LIVEBOARD_SERVER_PORT": "0",
-            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_JAVA),
+            "LIVEBOARD_SPARK_CONF": spark_conf(conf),
         }
         if liveboard is not LIVEBOARD:
             self.environ.pop("PYTHONPATH", None)  # it would be found before what is installed
@@ -150,9 +156,14 @@ def command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def up_in(directory: Path, rate: int = 50, liveboard: Sequence[str] = LIVEBOARD) -> Iterator[Up]:
+def up_in(
+    directory: Path,
+    rate: int = 50,
+    liveboard: Sequence[str] = LIVEBOARD,
+    conf: Mapping[str, str] = MappingProxyType(QUICK_JAVA),
+) -> Iterator[Up]:
     """A running one that leaves nothing behind, however it ends."""
-    running = Up(directory, liveboard)
+    running = Up(directory, liveboard, conf)
     running.start(rate)
     try:
         yield running

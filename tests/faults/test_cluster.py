@@ -1,62 +1,54 @@
-"""B11, B35: a Spark cluster with checkpoints in S3 loses a worker, then its driver, and no table is wrong."""
+"""B11, B24, B35: what runs past one machine loses one part after the other under load, and no table is wrong."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from harness import QUICK_SPARK, emptied
-from objects import SECRET, bucket
-from process import spark_conf
-from standalone import cluster, kill
-from swapping import Swapping, wiring
+from clustered import Clustered
+from harness import QUICK_JAVA, emptied
+from objects import SECRET
+from swapping import wiring
+
+from liveboard.contract.status import Phase
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
-RATE = 200
+RATE = 1_000
 CONF = {
-    **QUICK_SPARK,
-    "spark.driver.host": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    **QUICK_JAVA,
+    "spark.executor.extraJavaOptions": f"{QUICK_JAVA['spark.driver.extraJavaOptions']} -XX:+UseSerialGC",
 }
 
 
-def test_b35_a_cluster_loses_a_worker_and_its_driver_under_load(kafka: str, tmp_path: Path) -> None:
+def test_b11_b24_b35_a_cluster_loses_workers_master_driver_and_a_server_under_load(kafka: str, tmp_path: Path) -> None:
     with emptied(kafka), ExitStack() as parts:
-        running, workers = parts.enter_context(cluster(tmp_path, workers=2))
-        environment = {
-            **parts.enter_context(bucket()),
-            "LIVEBOARD_SPARK_MASTER": running.address,
-            "LIVEBOARD_SPARK_CONF": spark_conf(CONF),
-        }
-        first, second = (
-            parts.enter_context(closing(Swapping(kafka, tmp_path / name, **environment)))
-            for name in ("first", "second")
-        )
-        for name in ("first", "second"):
-            (tmp_path / name).mkdir()
-        # Enough for a build, which runs on the cluster too.
-        first.fill(0, 6_000)
-        first.start()
-        live = first.wait_until_live(wiring(0))
-        assert "joins are computed in " in first.pipeline.said()
-        second.start("--standby")
-        second.pipeline.wait_for("standing by: ")
-        with first.load(0, RATE):
-            kill(workers[0])
-            first.wait_for(lambda status: status.phase == "restarting")
-            first.wait_until_live(wiring(0))
-            for process in first.pipeline.processes():
+        running = Clustered(kafka, tmp_path, parts, CONF)
+        assert "joins are computed in " in running.owner.pipeline.said()
+        # A swap would need the slots of both generations.
+        running.owner.fill(1)
+        running.owner.ask(wiring(1))
+        running.owner.wait_for(lambda status: "expected at least 18 task slots" in status.message)
+        assert running.owner.wait_until_live(wiring(0)) == running.live
+        running.ask_for_a_repair()
+        with running.load(RATE):
+            for fault in (running.lose_the_master, running.get_a_master, running.lose_a_worker):
+                fault()
+                running.expect_followed()
+            assert Phase.RESTARTING in [status.phase for status in running.owner.history()]
+            # The master that was started again knew whose executors these were, and gave the new worker's as well.
+            assert list(tmp_path.glob("worker4/work/app-*-0000/*/stderr"))
+            for process in running.owner.pipeline.processes():
                 assert SECRET not in " ".join(process.cmdline())
-            first.pipeline.kill("python")
-            second.pipeline.wait_for(f"{live} is live")
-        second.expect_oracle(live)
-        assert "building" not in second.pipeline.said()
-        for name in ("first", "second"):
-            logs = (tmp_path / name).rglob("*.log")
-            assert not any(SECRET in log.read_text(errors="replace") for log in logs)
+            for fault in (running.lose_the_driver, running.lose_a_server):
+                fault()
+                running.expect_followed()
+            running.servers[0].start()
+        running.expect_exact()
+        assert "building" not in running.owner.pipeline.said()
+        for place in running.pipelines:
+            assert not any(SECRET in log.read_text(errors="replace") for log in place.rglob("*.log"))
         # What the cluster ran on had no part in what was kept: all of it is in the bucket.
         assert not list(tmp_path.glob("*/storage/pipeline/g*"))
-        second.pipeline.stop()
+        running.owner.pipeline.stop()

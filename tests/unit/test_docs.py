@@ -36,6 +36,21 @@ SERVING = "".join(file.read_text() for file in sorted((ROOT / "src/liveboard/ser
 SETTING = re.compile(r"`((?:kafka|spark|pipeline|server|storage|control|board)(?:\.[a-z_<>]+)+)`")
 FILES_LIKE_SETTINGS = {"server.json", "kafka.address", "pipeline.out"}
 
+OF_SPARK = {
+    f"spark.{name}"
+    for name in (
+        "cores.max",
+        "driver.host",
+        "driver.memory",
+        "executor.cores",
+        "executor.instances",
+        "jars",
+        "kubernetes.container.image",
+        "sql.shuffle.partitions",
+        "yarn.archive",
+    )
+}
+
 
 def test_a_stranger_reads_the_readme_to_its_end() -> None:
     assert len(README.splitlines()) < 150
@@ -80,7 +95,7 @@ def test_no_document_has_a_setting_that_is_not_there(document: Path) -> None:
 def test_the_settings_of_spark_are_those_of_spark_or_ours() -> None:
     ours = {key for key in documented_keys() if key.startswith("spark.")}
     named = {name for name in SETTING.findall(SETTINGS) if name.startswith("spark.")}
-    assert named - {"spark.driver.memory", "spark.jars", "spark.sql.shuffle.partitions"} == ours
+    assert named - OF_SPARK == ours
 
 
 def test_the_documented_default_board_is_the_default_board() -> None:

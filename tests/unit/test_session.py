@@ -66,6 +66,24 @@ def test_each_store_has_the_checkpoint_manager_that_is_right_for_it(address: str
     assert conf["spark.sql.streaming.checkpointFileManagerClass"].endswith(f".{manager}CheckpointFileManager")
 
 
+@pytest.mark.parametrize("master", ["spark://one:7077,two:7077", "yarn", "k8s://https://kubernetes:6443"])
+def test_every_cluster_gets_the_same_settings_and_jars(
+    master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+    monkeypatch.setattr(driver, "start", lambda conf, *_: seen.update(conf))
+    own = {"spark.kubernetes.container.image": "spark:4.3.0", "spark.executor.instances": "4"}
+    session.Launched(SparkSettings(master=master, conf=own), tmp_path, {"java.security.auth.login.config": "none"})
+    assert seen["spark.master"] == master
+    assert seen.items() >= own.items()
+    sent = [Path(jar).name for jar in seen["spark.jars"].split(",")]
+    assert [name for name in sent if name.startswith("spark-sql-kafka")]
+    # Executors know neither this machine's directories nor its Java.
+    options = [value for name, value in seen.items() if name.startswith("spark.executor.")]
+    assert "-Djava.security.auth.login.config=none" in " ".join(options)
+    assert str(tmp_path) not in " ".join(options)
+
+
 def test_keys_of_s3_are_on_no_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, str] = {}
     monkeypatch.setattr(driver, "start", lambda conf, *_: seen.update(conf))

@@ -48,11 +48,17 @@ def jars(conf: Configuration) -> list[Path]:
 
 def extra_jars(extra: Extra, show: Callable[[str], None]) -> list[Path]:
     """The jars of an extra, which are fetched if they are not there yet; `show` is told about that."""
-    wanted, target = Path(__file__).with_name(f"{extra}.xml"), directory().with_name(extra)
+    return jars_of(Path(__file__).with_name(f"{extra}.xml"), show)
+
+
+def jars_of(wanted: Path, show: Callable[[str], None]) -> list[Path]:
+    """The jars of an Ivy file with one configuration, which has the file's name; fetched if they are not there yet."""
+    name = wanted.stem
+    target = directory().with_name(name)
     if not _is_of(target, wanted):
-        show(f"fetching the Java libraries for {extra}, this once")
-        _replace(target, wanted, (extra,), _now_and_then(show))
-    return sorted((target / extra).glob("*.jar"))
+        show(f"fetching the Java libraries for {name}, this once")
+        _replace(target, wanted, (name,), _now_and_then(show))
+    return sorted((target / name).glob("*.jar"))
 
 
 def _now_and_then(show: Callable[[str], None]) -> Callable[[str], None]:

@@ -1,0 +1,44 @@
+"""How long a board past one machine takes to heal, from a fault until all viewers see what is produced after it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import mkdtemp
+
+from clustered import Clustered
+from processes import say
+from report import Figure
+from stage import Stage
+
+_RATE = 1_000
+
+
+def healing(stage: Stage) -> list[Figure]:
+    """A cluster of two workers, checkpoints in S3 every 15 s, a standby and two servers, under an even load."""
+    directory, figures = Path(mkdtemp(prefix="healing-", dir=stage.directory)), []
+    with ExitStack() as parts:
+        running = Clustered(stage.bootstrap, directory, parts, {})
+        with running.load(_RATE):
+            time.sleep(stage.sizes.warm_up_s)
+            faults = {
+                "nothing": lambda: None,
+                "the master killed": running.lose_the_master,
+                "the master started, and a worker": running.get_a_master,
+                "a worker killed": running.lose_a_worker,
+                "the driver killed": running.lose_the_driver,
+                "a server killed": running.lose_a_server,
+            }
+            for what, do in faults.items():
+                say(f"healing: {what}")
+                began = time.monotonic()
+                do()
+                if what == "the driver killed":
+                    figures.append(Figure("healing, the standby is the owner", "s", time.monotonic() - began))
+                running.expect_followed()
+                figures.append(Figure(f"healing, {what}", "s", time.monotonic() - began))
+                time.sleep(stage.sizes.rest_s)
+            running.servers[0].start()
+        running.expect_exact()
+    return figures
