@@ -218,11 +218,29 @@ class Bench:
             time.sleep(0.1)
 
 
+class Patience:
+    """How long to wait for something. Time in which this process was stopped does not count."""
+
+    _STEP_S = 5.0
+
+    def __init__(self, seconds: float = PATIENCE_S) -> None:
+        self._left_s = seconds
+        self._asked_s = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """To be asked again and again."""
+        now_s = time.monotonic()
+        self._left_s -= min(now_s - self._asked_s, self._STEP_S)
+        self._asked_s = now_s
+        return self._left_s <= 0
+
+
 def until(condition: Callable[[], object], waiting_for: str | Callable[[], str] = "it") -> None:
     """Waits for the condition; what it has waited for in vain may be put into words then."""
-    deadline = time.monotonic() + PATIENCE_S
+    patience = Patience()
     while not condition():
-        if time.monotonic() >= deadline:
+        if patience.is_over:
             found = waiting_for if isinstance(waiting_for, str) else waiting_for()
             raise AssertionError(f"waited in vain for {found}")
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from random import Random
 
 from boards import FIRST_MS
 from confluent_kafka import Producer
-from harness import PATIENCE_S, Event
+from harness import PATIENCE_S, Event, Patience
 from swapping import event, wiring
 
 from liveboard.client.update import Update
@@ -86,9 +86,9 @@ class Load:
 
     def await_probe(self) -> float:
         """Waits until a probe that is sent from now on was seen; returns when it was."""
-        number, deadline = len(self.sent), time.monotonic() + PATIENCE_S
+        number, patience = len(self.sent), Patience()
         while not self.seen or self.seen[-1][0] < number:
-            assert time.monotonic() < deadline, "waited in vain for an event to be shown"
+            assert not patience.is_over, "waited in vain for an event to be shown"
             time.sleep(0.005)
         return self.seen[-1][1]
 

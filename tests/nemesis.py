@@ -201,7 +201,7 @@ SLOW = [
     Fault("pipeline is killed", _kill("pipeline"), _start, **_SLOW),  # type: ignore[arg-type]
     Fault("broker is killed", _broker_killed, lambda system: system.broker.start(), weight=0.25, alone=True),
     Fault("a checkpoint is lost", _forgetful, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]
-    Fault("a changelog is deleted", _changelog_deleted, **_SLOW),  # type: ignore[arg-type]
+    Fault("a changelog is deleted", _changelog_deleted, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]
     Fault("a checkpoint is of an older version", _of_an_older_version, _start, **_SLOW),  # type: ignore[arg-type]
     _full("pipeline"),
     _full("broker"),

@@ -27,7 +27,7 @@ import orjson
 import psutil
 from confluent_kafka import KafkaException
 from crowd import WINDOW, Crowd, told
-from harness import PATIENCE_S, QUICK_SPARK, Bench, Topics, difference, until
+from harness import PATIENCE_S, QUICK_SPARK, Bench, Patience, Topics, difference, until
 from loading import Load, probed_user
 from machine import Clock, Disk
 from oracle import Table
@@ -250,7 +250,7 @@ class System:
 
     def _expected(self) -> dict[str, Table]:
         """What is in the changelogs, once that is what the oracle says: sums of doubles depend on the order."""
-        deadline = time.monotonic() + PATIENCE_S
+        patience = Patience()
         while True:
             live = self.board.wait_until_live(self.here)
             if self._bench is None or self._bench.generation != live:
@@ -267,7 +267,7 @@ class System:
                 wrong, self._bench = str(error), None
             if not wrong:
                 return found
-            assert time.monotonic() < deadline, f"{live}: {wrong}"
+            assert not patience.is_over, f"{live}: {wrong}"
             time.sleep(0.1)
 
     def _served(self, number: int, expected: dict[str, Table]) -> dict[str, list[Any]]:
