@@ -36,7 +36,7 @@ class Fault:
     """How long it lasts at least, so that anybody notices."""
 
 
-_SLOW = {"weight": 0.12, "alone": True}
+_SLOW = {"weight": 0.06, "alone": True}
 # A checkpoint is written in this time.
 _CHECKPOINT_S = 17.0
 
@@ -192,14 +192,14 @@ CLOCKS = [_jumping(who) for who in ("pipeline", "server 1", "server 2")]
 SERVER_DISKS = [_full(f"server {number}") for number in (1, 2)]
 SERVER_KILLS = [_server_killed(number) for number in (1, 2)]
 DAMAGES = [
-    Fault(f"the {part} of a checkpoint are {words}", _damaged(part, how), _start, weight=0.04, alone=True)
+    Fault(f"the {part} of a checkpoint are {words}", _damaged(part, how), _start, weight=0.02, alone=True)
     for part in ("offsets", "commits", "state")
     for words, how in (("other bytes", _flip), ("cut short", _truncate), ("empty", _empty))
 ]
 SLOW = [
     Fault("spark is killed", _kill("spark"), _start, **_SLOW),  # type: ignore[arg-type]
     Fault("pipeline is killed", _kill("pipeline"), _start, **_SLOW),  # type: ignore[arg-type]
-    Fault("broker is killed", _broker_killed, lambda system: system.broker.start(), weight=0.25, alone=True),
+    Fault("broker is killed", _broker_killed, lambda system: system.broker.start(), weight=0.15, alone=True),
     Fault("a checkpoint is lost", _forgetful, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]
     Fault("a changelog is deleted", _changelog_deleted, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]
     Fault("a checkpoint is of an older version", _of_an_older_version, _start, **_SLOW),  # type: ignore[arg-type]

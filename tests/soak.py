@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -27,8 +28,8 @@ import system
 from nemesis import Fault
 from system import System
 
-_LONGEST_S = 2.0
-_GROUP = 5
+_LONGEST_S = 1.2
+_GROUP = 8
 _PAUSE_S = 0.3
 _OVERLAPPING = 0.25
 _MB = 1024 * 1024
@@ -218,7 +219,7 @@ def main() -> None:
 
 def _soak(target: System, asked: argparse.Namespace) -> None:
     target.expect_healed()
-    soak = Soak(target, asked.seed, lambda text: print(text, flush=True), asked.every)
+    soak = Soak(target, asked.seed, lambda text: print(f"{time.strftime('%H:%M:%S')} {text}", flush=True), asked.every)
     until = time.monotonic() + 60 * asked.minutes
     if asked.swaps:
         soak.swaps(asked.swaps)
@@ -229,8 +230,9 @@ def _soak(target: System, asked: argparse.Namespace) -> None:
     else:
         if asked.every:
             soak.watch_undisturbed(_UNDISTURBED_S)
-        while time.monotonic() < until and soak.faults < asked.faults:
-            soak.group()
+        with suppress(KeyboardInterrupt):
+            while time.monotonic() < until and soak.faults < asked.faults:
+                soak.group()
     soak.report()
     soak.end()
 
