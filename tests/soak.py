@@ -81,7 +81,6 @@ class Soak:
                 for fault in reversed(together):
                     fault.heal(self._system)
                 told.append(f"{names} for {held:.1f} s")
-                self.faults += len(together)
                 if self._every_s:
                     self._windows.append((began, load.await_probe()))
                     time.sleep(max(0.0, began + self._every_s - time.monotonic()))
@@ -91,8 +90,9 @@ class Soak:
         try:
             self._system.expect_healed()
         except BaseException:
-            self._say(f"{self.faults:4} {'; '.join(told)}: not right again after {time.monotonic() - healed:.1f} s")
+            self._say(f"after {self.faults}: {'; '.join(told)}: not right after {time.monotonic() - healed:.1f} s")
             raise
+        self.faults += sum(map(len, chosen))
         self._say(f"{self.faults:4} {'; '.join(told)}: right again after {time.monotonic() - healed:.1f} s")
         self._look()
         self._system.move_on()
@@ -104,7 +104,7 @@ class Soak:
             wanted = target.there if number % 2 else target.here
             target.board.ask(wanted)
             target.board.wait_until_live(wanted)
-            if number % 10 in (0, 1):
+            if number % 10 == 1 or number == count:
                 target.board.wait_for(lambda status: len(status.generations) == 1)
                 target.board.expect_nothing_left_behind()
                 self._look()
