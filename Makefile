@@ -17,7 +17,7 @@ SERVING_TESTS := $(wildcard tests/integration/test_serving*.py) \
 WORKERS ?= 3
 MINUTES ?= 30
 SEED ?= 1
-RATE ?= 100
+RATE ?= 50
 PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
 
@@ -85,8 +85,8 @@ test: setup-dev ## Run every test
 test-fast: setup-dev ## Run the tests that need no Spark, in a minute or two
 	@$(BIN)/pytest -n $(WORKERS) tests/unit $(SERVING_TESTS)
 
-soak: setup-dev ## Faults by chance upon a whole system: MINUTES=30 SEED=1 RATE=100
-	@$(BIN)/python tests/soak.py --minutes $(MINUTES) --seed $(SEED) --rate $(RATE)
+soak: setup-dev ## Faults by chance upon a whole system: MINUTES=30 SEED=1 RATE=50 ARGS="--viewers 200 --every 20"
+	@$(BIN)/python tests/soak.py --minutes $(MINUTES) --seed $(SEED) --rate $(RATE) $(ARGS)
 
 check: setup-check ## Check format, lint and types
 	@$(BIN)/ruff format --check

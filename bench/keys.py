@@ -101,14 +101,15 @@ def _measure(stage: Stage, how: How) -> dict[Shape, Found]:
         # Java compiles what it runs until the third build, and longer what follows.
         for keys, rates in ((sizes.keys[-1], ()), (sizes.keys[1], _RATES[-1:])):
             say(f"keys, {how}: warming up with {_count(keys)}")
-            _find(stage, spark, how, Shape(keys, sizes.keys_records // keys), rates, sizes.warm_up_s)
+            at_rates(stage, spark, how, Shape(keys, sizes.keys_records // keys), rates, sizes.warm_up_s)
         for shape in shapes(sizes):
             say(f"keys, {how}: {shape}")
-            found[shape] = _find(stage, spark, how, shape, _RATES, sizes.keys_s)
+            found[shape] = at_rates(stage, spark, how, shape, _RATES, sizes.keys_s)
     return found
 
 
-def _find(stage: Stage, spark: SparkSession, how: How, shape: Shape, rates: tuple[int, ...], seconds: int) -> Found:
+def at_rates(stage: Stage, spark: SparkSession, how: How, shape: Shape, rates: tuple[int, ...], seconds: int) -> Found:
+    """A build of that shape, then even loads at these rates."""
     topics = stage.new_topics()
     board = over(replace(LEFT, joins={_TABLE: replace(LEFT.joins[_TABLE], how=how)}), *topics)
     # An account that comes makes a pair with every user of its key.

@@ -23,7 +23,7 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.broker import Broker
 
 _HERE = Path(__file__).parent
-SUITES = ("against", "pipeline", "serving", "scaling", "page")
+SUITES = ("against", "pipeline", "serving", "scaling", "limits", "page")
 # The tests know where the browser is.
 sys.path.append(str(_HERE.parent / "tests"))
 

@@ -28,6 +28,7 @@ from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.plan import Plan
 
 INTERVAL = "5 minutes"
+_BUILD_S = 4 * PATIENCE_S
 _POLL_S = 0.02
 
 # Plain dicts: a board goes to other processes.
@@ -84,7 +85,7 @@ class Run:
         """Builds all tables from the history; the generation can then follow."""
         generation = Generation(self._spark, lambda: self.plan, self.plan.generation, self._checkpoints, interval)
         generation.build()
-        await_until(generation.is_built, "the board to be built", PATIENCE_S)
+        await_until(generation.is_built, "the board to be built", _BUILD_S)
         return generation
 
     def end(self, table: str) -> int:
@@ -105,8 +106,8 @@ class Run:
             topic, end = self.plan.changelog(table), self.end(table)
             found = 0
             if end:
-                counting = (arrivals.distinct_keys, self._stage.bootstrap, topic, end, PATIENCE_S)
-                found = in_process(f"a count of {table}", PATIENCE_S, *counting)
+                counting = (arrivals.distinct_keys, self._stage.bootstrap, topic, end, _BUILD_S)
+                found = in_process(f"a count of {table}", _BUILD_S, *counting)
             if found != expected:
                 raise LiveboardError(f"{table}: expected {expected} rows, found {found} in {end} records")
 

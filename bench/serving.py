@@ -27,7 +27,7 @@ from report import Figure, Target, percentile
 from stage import PATIENCE_S, Extra, Measure, Stage, Suite, cores
 from websockets.asyncio.client import ClientConnection, connect
 
-from liveboard.config import Secret, ServerSettings
+from liveboard.config import LimitSettings, Secret, ServerSettings
 from liveboard.contract.board import Wiring
 from liveboard.contract.frames import Role, snapshot_body
 from liveboard.contract.names import Names
@@ -91,7 +91,9 @@ def fill(stage: Stage, rows: int, change: int = 0) -> None:
 class Served:
     """The rows that are in Kafka, and a server that shows them: inside `with`, it runs in this process."""
 
-    def __init__(self, stage: Stage, rows: int, storage: Path | None = None) -> None:
+    def __init__(
+        self, stage: Stage, rows: int, storage: Path | None = None, limits: LimitSettings | None = None
+    ) -> None:
         self.stage, self.rows = stage, rows
         record = GenerationRecord(
             state=State.LIVE, wiring=Wiring({}, {}), tables={TABLE: _COLUMNS}, complete_at={TABLE: rows}
@@ -100,7 +102,7 @@ class Served:
         self._producer = Producer({**stage.client_config, "linger.ms": 0, "log_level": 0})
         self.announce()
         self._producer.flush()
-        server = ServerSettings(port=0, psk=Secret(KEY))
+        server = ServerSettings(port=0, psk=Secret(KEY), limits=limits or LimitSettings())
         self.server = LiveServer(server, stage.client_config, _NAMES, storage=storage)
         self.port = int(self.server.address.rpartition(":")[2])
         self._stopping = threading.Event()

@@ -52,6 +52,17 @@ class Sizes:
     per_key: tuple[int, ...] = (1, 100, 10_000)
     growth_s: int = 10
     first_s: int = 60
+    limit_rows: int = 10_000_000
+    limit_viewers: int = 5_000
+    limit_tables: int = 200
+    limit_table_rows: int = 1_000
+    limit_columns: int = 1_000
+    limit_wide_records: int = 2_000
+    limit_record_bytes: int = 8_000_000
+    limit_too_large: int = 10_000_000
+    limit_records: int = 20
+    limit_keys: int = 1_000_000
+    limit_hot_records: int = 10_000_000
 
 
 QUICK = Sizes(
@@ -82,6 +93,17 @@ QUICK = Sizes(
     per_key=(100,),
     growth_s=3,
     first_s=10,
+    limit_rows=20_000,
+    limit_viewers=50,
+    limit_tables=5,
+    limit_table_rows=10,
+    limit_columns=50,
+    limit_wide_records=20,
+    limit_record_bytes=2_000_000,
+    limit_too_large=9_000_000,
+    limit_records=2,
+    limit_keys=2_000,
+    limit_hot_records=2_000,
 )
 
 

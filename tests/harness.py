@@ -56,7 +56,8 @@ class Event:
 class Topics:
     """Reads whole topics again and again, each time only what is new."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
         self._config = {
             "bootstrap.servers": bootstrap,
             "group.id": "tests",
@@ -73,13 +74,13 @@ class Topics:
         """All messages that the topic holds now."""
         if topic not in self._messages:
             self._messages[topic] = []
-            metadata = self._consumer.list_topics(topic, timeout=PATIENCE_S)
+            metadata = self._consumer.list_topics(topic, timeout=self._patience_s)
             begin = [TopicPartition(topic, partition, 0) for partition in metadata.topics[topic].partitions]
             self._next |= {(topic, place.partition): 0 for place in begin}
             self._consumer.incremental_assign(begin)
         partitions = [partition for name, partition in self._next if name == topic]
         ends = {partition: self._end(TopicPartition(topic, partition)) for partition in partitions}
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while any(self._next[topic, partition] < end for partition, end in ends.items()):
             assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
             for message in self._consumer.consume(10_000, 0.02):
@@ -90,7 +91,7 @@ class Topics:
         return self._messages[topic]
 
     def _end(self, place: TopicPartition) -> int:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while True:
             try:
                 return int(self._consumer.get_watermark_offsets(place, timeout=5)[1])
@@ -120,10 +121,12 @@ class Bench:
     board: Board
     generation: str = field(default_factory=lambda: f"g{next(_numbers)}")
     read_avro: oracle.Reader | None = None
+    patience_s: float = PATIENCE_S
+    """For reading topics."""
 
     def __post_init__(self) -> None:
         self.admin = Admin({"bootstrap.servers": self.bootstrap})
-        self.topics = Topics(self.bootstrap)
+        self.topics = Topics(self.bootstrap, self.patience_s)
         self._producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "log_level": 0})
         self.names = Names(self.board.name)
         self.columns = table_columns(self.board)
@@ -215,11 +218,29 @@ class Bench:
             time.sleep(0.1)
 
 
+class Patience:
+    """How long to wait for something. Time in which this process was stopped does not count."""
+
+    _STEP_S = 5.0
+
+    def __init__(self, seconds: float = PATIENCE_S) -> None:
+        self._left_s = seconds
+        self._asked_s = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """To be asked again and again."""
+        now_s = time.monotonic()
+        self._left_s -= min(now_s - self._asked_s, self._STEP_S)
+        self._asked_s = now_s
+        return self._left_s <= 0
+
+
 def until(condition: Callable[[], object], waiting_for: str | Callable[[], str] = "it") -> None:
     """Waits for the condition; what it has waited for in vain may be put into words then."""
-    deadline = time.monotonic() + PATIENCE_S
+    patience = Patience()
     while not condition():
-        if time.monotonic() >= deadline:
+        if patience.is_over:
             found = waiting_for if isinstance(waiting_for, str) else waiting_for()
             raise AssertionError(f"waited in vain for {found}")
         time.sleep(0.05)

@@ -131,6 +131,8 @@ def board_toml(board: Board) -> str:
         lines += [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in aggregate.measures.items()]
     for alert in board.alerts.values():
         lines += [f"[alerts.{alert.name}]", f"table = {json.dumps(alert.table)}", f"when = {json.dumps(alert.when)}"]
+    for view in board.views.values():
+        lines += [f"[views.{view.name}]", f"sql = {json.dumps(view.sql)}", f"key = {json.dumps(view.key)}"]
     return "\n".join(lines)
 
 

@@ -83,7 +83,7 @@ class Swapping:
         random = Random(f"{number} {events} {time.time_ns()}")
         # Few records per key, however many there are: their cost grows with the records of the key.
         keys = max(200, events // 4)
-        bench.produce(_event(random, number, keys, self.board) for _ in range(events))
+        bench.produce(event(random, number, keys, self.board) for _ in range(events))
         bench.close()
 
     def ask(self, document: Any) -> str:
@@ -154,9 +154,9 @@ class Swapping:
         self.admin.create([obstacle])
         return obstacle
 
-    def bench(self, of: Wiring, generation: str) -> Bench:
+    def bench(self, of: Wiring, generation: str, patience_s: float = PATIENCE_S) -> Bench:
         """Access to the topics of a wiring and the tables of a generation."""
-        return Bench(self.bootstrap, self.board.wired(of), generation)
+        return Bench(self.bootstrap, self.board.wired(of), generation, patience_s=patience_s)
 
     def expect_oracle(self, generation: str) -> None:
         """Waits until every table of the generation is what the oracle says."""
@@ -177,7 +177,8 @@ class Swapping:
         changelogs = {names.changelog(name, t) for name, record in status.generations.items() for t in record.tables}
         changelogs |= {names.repairs(name) for name in status.generations}
         found = {topic for topic in self.admin.partitions() if names.owns(topic)}
-        assert found == changelogs | {names.status, names.verdicts, names.owner}
+        alerts = {names.alerts, names.raised} if self.board.alerts else set()
+        assert found == changelogs | alerts | {names.status, names.verdicts, names.owner}
         expected = {*status.generations, "tmp"}
         until(lambda: self._directories() == expected, lambda: f"{expected}, found {self._directories()}")
 
@@ -205,7 +206,7 @@ class Swapping:
                 produced = 0
                 while not stopping.wait(0.02):
                     due = int((time.monotonic() - start) * rate)
-                    bench.produce(_event(random, number, keys, self.board) for _ in range(due - produced))
+                    bench.produce(event(random, number, keys, self.board) for _ in range(due - produced))
                     produced = due
 
         thread = threading.Thread(target=run)
@@ -217,16 +218,16 @@ class Swapping:
             thread.join()
 
 
-def _event(random: Random, number: int, keys: int, board: Board) -> Event:
+def event(random: Random, number: int, keys: int, board: Board, first_ms: int = FIRST_MS) -> Event:
     """A user or an account whose texts tell of which wiring it is; from a table by key some are removed."""
     source = random.choice(["users", "accounts"])
     if board.sources[source].by_key and random.random() < 0.3:
         key = f"u{random.randrange(keys)}".encode()
-        return Event(source, None, FIRST_MS + random.randrange(5_000), random.randrange(2), key)
+        return Event(source, None, first_ms + random.randrange(5_000), random.randrange(2), key)
     texts = {"name": f"of {number}", "email": f"{random.randrange(9)}", "accountType": f"of {number}"}
     value = {"userId": f"u{random.randrange(keys)}", **texts, "age": random.randrange(99), "balance": random.random()}
     document = b"broken" if random.random() < 0.01 else orjson.dumps(value)
-    return Event(source, document, FIRST_MS + random.randrange(5_000), random.randrange(2))
+    return Event(source, document, first_ms + random.randrange(5_000), random.randrange(2))
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def test_a_status_goes_stale_once_per_reason_and_is_fresh_again_with_the_next_on
     status.end = 0
     late = KEPT_S + STALE_AFTER_S + 1
     assert not status.is_silent(late)
-    status.take(board("all is well").encode(), 0, KEPT_S * 1000)
+    status.take(board("all is well").encode(), 0, KEPT_S * 1000, KEPT_S)
     status.news()
     assert not status.is_silent(KEPT_S + STALE_AFTER_S)
     assert status.stale(KEPT_S + STALE_AFTER_S, "") is None
@@ -136,10 +136,22 @@ def test_a_status_goes_stale_once_per_reason_and_is_fresh_again_with_the_next_on
     because = status.stale(late + 2, "Kafka is away")
     assert because is not None
     assert ": Kafka is away; the last was: all is well" in because.message
-    status.take(board("back").encode(), 1, int(late) * 1000)
+    status.take(board("back").encode(), 1, int(late) * 1000, late)
     assert status.news() == back_again(board("back"))
     assert not status.is_silent(late)
     assert status.stale(late, "") is None
+
+
+def test_a_status_that_is_heard_of_is_fresh_whatever_the_clock_of_another_machine_says() -> None:
+    status, day = StatusTopic(), 86_400
+    status.end = 1
+    status.take(board("of yesterday").encode(), 0, KEPT_S * 1000, KEPT_S + day)
+    status.news()
+    assert status.is_silent(KEPT_S + day)
+    status.take(board("by a clock that is late").encode(), 1, KEPT_S * 1000, KEPT_S + day)
+    status.news()
+    assert not status.is_silent(KEPT_S + day + STALE_AFTER_S)
+    assert status.is_silent(KEPT_S + day + STALE_AFTER_S + 1)
 
 
 class Questions:

@@ -246,6 +246,17 @@ def test_b40_a_view_that_takes_too_long_keeps_no_other_one_from_its_turn() -> No
     played(lambda: Stage([endless, TOTAL]), scenario)
 
 
+def test_b40_a_view_that_is_asked_for_before_its_tables_are_there_need_not_rest_for_it() -> None:
+    async def scenario(stage: Stage) -> None:
+        costs = stage.sql._of_views._pace._costs
+        await until(lambda: costs)
+        assert set(costs.values()) == {0.0}
+        stage.bind("g1", 5)
+        await until(lambda: stage.rows("total") == [[5]])
+
+    played(lambda: Stage([TOTAL]), scenario)
+
+
 def test_b40_many_changes_while_nobody_looks_are_not_kept_one_by_one() -> None:
     async def scenario(stage: Stage) -> None:
         stage.bind("g1", 0)

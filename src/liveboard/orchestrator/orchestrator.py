@@ -99,6 +99,8 @@ class Orchestrator:
         work = self._work
         work.schemas.advance()
         self._running.heal()
+        for name, why in self._running.hopeless().items():
+            self._abandon(name, why)
         live = work.status.live or ""
         problem = self._running.problem(live)
         if problem and problem != work.status.message:
@@ -230,14 +232,18 @@ class Orchestrator:
                 if not why and name in self._running.following:
                     why = work.leftovers.lacking(work.status, name)
                 if why:
-                    work.log(f"{name} cannot go on: {why}")
-                    self._hang_up(name)
-                    self._running.drop(name)
-                    work.usable.discard(name)
+                    self._abandon(name, why)
         except OwnershipLost:
             raise
         except LiveboardError as error:
             work.log(f"looking whether all topics are still there: {error}")
+
+    def _abandon(self, name: str, why: str) -> None:
+        """Gives the generation up: its wiring is built anew beside it."""
+        self._work.log(f"{name} cannot go on: {why}")
+        self._hang_up(name)
+        self._running.drop(name)
+        self._work.usable.discard(name)
 
     def _hang_up(self, name: str) -> None:
         """Ends our own connections for the generation."""

@@ -13,11 +13,16 @@ from pyspark.errors import PySparkException
 from liveboard.backoff import Backoff
 from liveboard.contract.errors import LiveboardError
 from liveboard.orchestrator.schemas import Schemas
+from liveboard.pipeline.checkpoints import Damaged
 from liveboard.pipeline.generation import Generation, reason
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 # A query that dies again of the same cause does so within this time.
 _STEADY_AFTER_S = 3.0
+# A stream that cannot go on from its checkpoint so many times in a row never will.
+_TRIES = 3
+# What has nothing to do with the checkpoint, and passes: Kafka, the disk, the memory.
+_PASSING = ("org.apache.kafka", "No space left on device", "java.lang.OutOfMemoryError")
 
 
 class Running:
@@ -46,6 +51,8 @@ class Running:
         self._seen: set[str] = set()
         self._held_up: set[str] = set()
         self._down: dict[str, str] = {}
+        self._why: dict[str, str] = {}
+        self._failures: Counter[str] = Counter()
         self._steady_at: dict[str, float] = {}
         self._backoffs: dict[str, Backoff] = {}
 
@@ -85,6 +92,10 @@ class Running:
         """Whether the generation waits for a schema."""
         return name in self._held_up
 
+    def hopeless(self) -> dict[str, str]:
+        """Those that can never go on from their checkpoint, with the reason: it is damaged, or of another Spark."""
+        return {name: self._why[name] for name in self._following if self._failures[name] >= _TRIES}
+
     def problem(self, name: str) -> str:
         """Why the generation's tables stand still; empty while they do not, or only for a moment."""
         return self._schemas.problem if name in self._held_up else self._down.get(name, "")
@@ -96,7 +107,9 @@ class Running:
         try:
             self[name].follow(anew=self._misses(name))
         except (LiveboardError, *SPARK_ERRORS) as error:
-            self._note_down(name, reason(error))
+            self._note_down(
+                name, reason(error), passes=isinstance(error, LiveboardError) and not isinstance(error, Damaged)
+            )
         else:
             if name in self._down:
                 self._steady_at[name] = time.monotonic() + _STEADY_AFTER_S
@@ -118,6 +131,7 @@ class Running:
                     self._note_down(name, why)
             elif time.monotonic() >= self._steady_at.get(name, math.inf):
                 del self._down[name], self._steady_at[name]
+                self._failures.pop(name, None)
 
     def drop(self, name: str) -> None:
         """Stops the generation, if it is there, and forgets it."""
@@ -127,6 +141,7 @@ class Running:
         self._seen.discard(name)
         self._held_up.discard(name)
         self._down.pop(name, None)
+        self._failures.pop(name, None)
         self._steady_at.pop(name, None)
         self._backoffs.pop(name, None)
 
@@ -141,9 +156,12 @@ class Running:
         self._down.pop(name, None)
         self._held_up.add(name)
 
-    def _note_down(self, name: str, why: str) -> None:
+    def _note_down(self, name: str, why: str, passes: bool = False) -> None:
+        if not passes and not any(word in why for word in _PASSING):
+            self._failures[name] += 1
         self._seen.discard(name)
         self._steady_at.pop(name, None)
         pause = self._backoffs.setdefault(name, Backoff()).failed()
-        self._down[name] = f"{name} starts again in {pause:.0f} s: {self._explain(why)}"
+        self._why[name] = self._explain(why)
+        self._down[name] = f"{name} starts again in {pause:.0f} s: {self._why[name]}"
         self._log(self._down[name])

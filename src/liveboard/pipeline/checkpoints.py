@@ -7,11 +7,16 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import is_generation
 from liveboard.kafka.admin import Offsets
 
 # In a file of offsets: after the format's version and the settings comes a line for each source, and there is one.
 _OFFSETS = 2
+
+
+class Damaged(LiveboardError):
+    """A checkpoint holds something else than Spark has written to it."""
 
 
 class Checkpoints:
@@ -37,9 +42,13 @@ class Checkpoints:
 
     def read_up_to(self, generation: str) -> Offsets | None:
         """Where a stream goes on from: after the last batch that it has finished; None where there is none."""
-        offsets: Offsets | None = None
-        if path := self._newest_offsets(generation):
-            offsets = json.loads(self._lines(path)[_OFFSETS])
+        path = self._newest_offsets(generation)
+        if not path:
+            return None
+        try:
+            offsets: Offsets = json.loads(self._lines(path)[_OFFSETS])
+        except (ValueError, IndexError) as error:
+            raise Damaged(f"{path}: expected the offsets of a batch, found something else ({error})") from None
         return offsets
 
     def go_on_from(self, generation: str, offsets: Offsets) -> None:

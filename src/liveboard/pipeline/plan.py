@@ -67,7 +67,10 @@ class Plan:
         """Options of whatever writes changelogs."""
         batching = {"linger.ms": "20", "batch.size": "262144"} if in_bulk else {"linger.ms": "0"}
         limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
-        return {f"kafka.{key}": value for key, value in {**self.kafka_options, **batching, **limits}.items()}
+        # Writers with the same options share one client, and wait at checkpoints for all that it still has to send.
+        # What another generation has left there may be for topics that are gone: it is given up after two minutes.
+        own = {"client.id": f"{self.names.board}-{self.generation}-{'bulk' if in_bulk else 'follow'}"}
+        return {f"kafka.{key}": value for key, value in {**self.kafka_options, **batching, **limits, **own}.items()}
 
     def _source_options(self, *, fails_on_loss: bool) -> dict[str, str]:
         """A stream fails when records vanish before it has read them; whoever starts it again says so first."""

@@ -75,6 +75,10 @@ _CONF = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # Every checkpoint is a whole one; older ones only take disk.
     "spark.sql.streaming.minBatchesToRetain": "2",
+    # Every generation has Kafka clients of its own. Those that nobody needs any more go after this time, not after ten
+    # minutes.
+    "spark.kafka.producer.cache.timeout": "60s",
+    "spark.kafka.producer.cache.evictorThreadRunInterval": "20s",
     # A board of a million rows is built as fast with this heap as with a larger one: what grows is in RocksDB, whose
     # buffers are 64 MiB each by default, two for every partition of every join.
     "spark.driver.memory": "640m",

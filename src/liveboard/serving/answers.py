@@ -165,6 +165,11 @@ class Answers:
                 answer = await self._in_turn(asking)
                 seconds = answer.seconds
                 return answer
+            except FrameError as error:
+                if error.code is Code.UNKNOWN_TABLE:
+                    # At the start tables are still being read. What took time was to start the process.
+                    seconds = 0.0
+                raise
             finally:
                 if seconds is None:
                     seconds = min(time.monotonic() - began, self._most_s)

@@ -85,6 +85,7 @@ class Feed:
         self._status = StatusTopic()
         self._saved = saved or Saved()
         self._snapshots = snapshots or Snapshots(None)
+        self._day_s = time.time() - time.monotonic()
         self._looked = 0.0
         self._wondered = 0.0
         self._is_cut_off = False
@@ -158,7 +159,7 @@ class Feed:
             )
         if status := self._status.news():
             self._follow(consumer, status)
-        elif status := self._status.caught_up(time.time()):
+        elif status := self._status.caught_up(self._now_s()):
             self._handover.do(self._catalogue.status_changed, status)
 
     def _take(self, message: Message) -> None:
@@ -167,7 +168,7 @@ class Feed:
         error = message.error()
         if error is None:
             if topic == self._names.status:
-                self._status.take(message.value(), offset, message.timestamp()[1], time.time())
+                self._status.take(message.value(), offset, message.timestamp()[1], self._now_s())
             elif topic == self._names.saved:
                 self._saved.position = offset + 1
                 self._handover.do(self._saved.take, message.key() or b"", message.value(), offset)
@@ -186,7 +187,7 @@ class Feed:
     def _hand_on(self, changelog: Changelog) -> None:
         changes, changelog.changes = changelog.changes, []
         if changelog.generation is not None:
-            self._status.wrote(changes[-1][1], time.time())
+            self._status.wrote(changes[-1][1], self._now_s())
         for at in range(0, len(changes), _SLICE):
             some = changes[at : at + _SLICE]
             self._handover.do(self._catalogue.changed, changelog.generation, changelog.name, some)
@@ -253,12 +254,12 @@ class Feed:
             for changelog in self._changelogs
         }
         self._looked = time.monotonic()
-        if self._status.is_doubtful(time.time()) and time.monotonic() - self._wondered > _WONDER_S:
+        if self._status.is_doubtful(self._now_s()) and time.monotonic() - self._wondered > _WONDER_S:
             self._wonder(consumer)
         if self.health.outage:
             shown = self._status.away(self.health.out_since, self.health.outage)
         else:
-            shown = self._status.back(time.time()) or self._status.stale(time.time(), "")
+            shown = self._status.back(self._now_s()) or self._status.stale(self._now_s(), "")
         if shown:
             _log.warning("board out of reach", extra={"phase": shown.phase, "reason": shown.message})
             self._handover.do(self._catalogue.status_changed, shown)
@@ -272,6 +273,10 @@ class Feed:
             self._is_cut_off = True
             self.health.unanswered(str(self._complaints.unavailable(error.args[0].str())), time.time())
         self._wondered = time.monotonic()
+
+    def _now_s(self) -> float:
+        """The time of day by the clock as it was at the start: whoever sets it later makes no status older."""
+        return self._day_s + time.monotonic()
 
     def _hear_ends(self) -> None:
         """Where topics end, of those where it matters."""

@@ -87,7 +87,10 @@ class StatusTopic:
 
     def is_silent(self, now_s: float) -> bool:
         """Whether there is a status that nobody has kept for a while; the time is in seconds since 1970."""
-        return self._newest is not None and now_s - self._kept_ms / 1000 > STALE_AFTER_S
+        # How old one is that was there before, only the clock of another machine can say.
+        is_heard = self.end is not None and self.position > self.end
+        kept_s = self._heard_s if is_heard else self._kept_ms / 1000
+        return self._newest is not None and now_s - kept_s > STALE_AFTER_S
 
     def is_doubtful(self, now_s: float) -> bool:
         """Whether so little is heard that Kafka itself may be away."""
