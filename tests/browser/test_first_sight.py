@@ -271,25 +271,25 @@ def test_the_first_start_is_called_so(page: Page, shared: Running, played: Board
         expect(state).to_have_text(text)
 
 
-def test_b44_a_broker_that_is_away_is_named(page: Page, tmp_path: Path) -> None:
-    with Broker(tmp_path, closed_port()) as broker:
+def test_b44_a_board_that_is_not_there_yet_and_a_broker_that_is_away_are_named(page: Page, tmp_path: Path) -> None:
+    with Broker(tmp_path, closed_port()) as broker, serving(broker.bootstrap_servers) as running:
+        log_in(page, running)
+        state = page.locator("header .state")
+        expect(state).to_have_text("no board yet")
         board = Board(broker.bootstrap_servers)
         generation = board.build(WHOLE, WIRING, DESCRIBED)
         board.write(generation, {"0-0": [*person(0), stamp(0)]})
         board.switch(generation)
-        with serving(broker.bootstrap_servers) as running:
-            running.bound(generation)
-            log_in(page, running)
-            grid = table(page)
-            expect_first(grid, "userId", ["u00000"])
-            expect(page.locator("header .state")).to_have_text("live")
-            broker.stop()
-            expect(page.locator("header .state")).to_have_text("Kafka away", timeout=60_000)
-            expect(page.locator(".banner")).to_contain_text(
-                f"expected a Kafka broker at {broker.bootstrap_servers}, found none"
-            )
-            expect(grid.locator(".state")).to_contain_text("stale since")
-            expect_first(grid, "userId", ["u00000"])
+        grid = table(page)
+        expect_first(grid, "userId", ["u00000"])
+        expect(state).to_have_text("live")
+        broker.stop()
+        expect(state).to_have_text("Kafka away", timeout=60_000)
+        expect(page.locator(".banner")).to_contain_text(
+            f"expected a Kafka broker at {broker.bootstrap_servers}, found none"
+        )
+        expect(grid.locator(".state")).to_contain_text("stale since")
+        expect_first(grid, "userId", ["u00000"])
 
 
 def test_a_board_by_its_name_is_embedded_to_be_looked_at(page: Page, shared: Running, show: Callable[..., str]) -> None:

@@ -333,6 +333,19 @@ def test_a_pipeline_that_has_said_nothing_for_long_is_stale_until_it_says_someth
         client.until(lambda: client.rows[1][0][1][4:6] == ["live", ""])
 
 
+def test_a_board_that_begins_later_than_its_server_is_heard_of(board: Board) -> None:
+    board.forget()
+    # A client that knows one of the board's topics must not remember that the other one is missing.
+    Admin({"bootstrap.servers": board.bootstrap}).create_changelogs([NAMES.verdicts])
+    with serving(board.bootstrap) as running:
+        wait(lambda: running.server.catalogue.get(None, "control_raw"))
+        again = Board(board.bootstrap)
+        generation = again.build()
+        again.write(generation, users(1))
+        again.switch(generation)
+        running.bound(generation)
+
+
 def test_max_rows_keeps_the_newest(board: Board) -> None:
     with serving(board.bootstrap, max_rows=RowCaps(1, {"users_ui": 5})) as running:
         running.bound(str(board.live))

@@ -19,6 +19,11 @@ const NOT_READY: Record<Exclude<HubState, 'ready'>, string> = {
   unauthorized: 'the key is not right any more',
   closed: 'not connected',
 };
+const NO_BOARD: BoardState = {
+  kind: 'busy',
+  text: 'no board yet',
+  detail: 'The server is there, but nobody keeps a board in its Kafka: `liveboard pipeline` or `liveboard up` starts it.',
+};
 const COUNT = new Intl.NumberFormat('en-US');
 
 @Component({
@@ -41,7 +46,10 @@ export class App {
   private readonly running = computed((): BoardState => {
     const hub = this.session.state();
     if (hub !== 'ready') return { kind: 'busy', text: NOT_READY[hub], detail: '' };
-    return this.health.state() ?? { kind: 'good', text: 'connected', detail: '' };
+    const state = this.health.state();
+    // Keys that are not shown the status are told of a live generation all the same.
+    if (state === null && this.pulse.latest()?.generation === null) return NO_BOARD;
+    return state ?? { kind: 'good', text: 'connected', detail: '' };
   });
   /** With the sources whose records are rejected, about which their cards have a whole sentence. */
   protected readonly state = computed((): BoardState => {

@@ -88,6 +88,17 @@ describe('a board of cards', () => {
     ]);
   });
 
+  it('has more than one number also where there is one table', () => {
+    expect(shown(defaultCards(TABLES.slice(1, 2)))).toEqual([
+      'number final_ui 4x1',
+      'number final_ui balance mean 4x1',
+      'number final_ui age mean 4x1',
+      'line final_ui balance 6x2',
+      'line final_ui age 6x2',
+      'table final_ui 12x4',
+    ]);
+  });
+
   it('says what its groups go by, where that is known', () => {
     const groups = card('groups', 'users_ui', { column: 'age' });
     expect(cardTitle(groups)).toBe('age by group, users_ui');

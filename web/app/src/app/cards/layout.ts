@@ -124,12 +124,13 @@ export function defaultCards(all: readonly TableInfo[]): Card[] {
   const aggregates = tables.filter(({ kind }) => kind === 'aggregate');
   const others = tables.filter(({ kind }) => kind !== 'aggregate');
   const grouped = [...aggregates, ...others].filter(isGrouped);
-  const numbers = [
-    ...aggregates.map(figure),
-    ...others.filter(({ kind }) => kind !== 'view').map(({ name }) => card('number', name)),
-  ].slice(0, Math.max(MOST_NUMBERS, aggregates.length));
   const groups = grouped.map(({ name, columns }) => card('groups', name, { column: mainNumber(columns) ?? '' }));
   const charts = chartsOf([...aggregates, ...others].filter((table) => !grouped.includes(table)));
+  const counts = others.filter(({ kind }) => kind !== 'view').map(({ name }) => card('number', name));
+  const figures = [...aggregates.map(figure), ...counts].slice(0, Math.max(MOST_NUMBERS, aggregates.length));
+  // One number alone would be lost in its line.
+  const means = charts.map(({ table, column }) => card('number', table, { column, measure: 'mean' }));
+  const numbers = figures.length === 1 ? [...figures, ...means].slice(0, MOST_NUMBERS) : figures;
   const low = (each: Card): Card => ({ ...each, height: UPPER_HEIGHT });
   const beside = groups.slice(0, MOST_GROUPS).map(low);
   const wide = charts.slice(0, beside.length ? 1 : 2).map(low);

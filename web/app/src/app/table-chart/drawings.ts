@@ -109,7 +109,7 @@ function bars(
 }
 
 function options({ text, line }: Colours): Options {
-  const x = { ticks: { color: text, maxTicksLimit: 8, maxRotation: 0 }, grid: { display: false } };
+  const x = { ticks: { color: text, maxTicksLimit: 8, maxRotation: 0, autoSkipPadding: 16 }, grid: { display: false } };
   const y = { ticks: { color: text, maxTicksLimit: 6, callback: axisText }, grid: { color: line } };
   return {
     animation: false,
