@@ -41,6 +41,24 @@ QUICK_SPARK = {**QUICK_JAVA, **WITHOUT_CODE}
 _numbers = count(1_000)
 
 
+class Patience:
+    """How long to wait for something. Time in which this process was stopped does not count."""
+
+    _STEP_S = 5.0
+
+    def __init__(self, seconds: float = PATIENCE_S) -> None:
+        self._left_s = seconds
+        self._asked_s = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """To be asked again and again."""
+        now_s = time.monotonic()
+        self._left_s -= min(now_s - self._asked_s, self._STEP_S)
+        self._asked_s = now_s
+        return self._left_s <= 0
+
+
 @dataclass(frozen=True)
 class Event:
     """A record to be produced."""
@@ -80,9 +98,9 @@ class Topics:
             self._consumer.incremental_assign(begin)
         partitions = [partition for name, partition in self._next if name == topic]
         ends = {partition: self._end(TopicPartition(topic, partition)) for partition in partitions}
-        deadline = time.monotonic() + self._patience_s
+        patience = Patience(self._patience_s)
         while any(self._next[topic, partition] < end for partition, end in ends.items()):
-            assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
+            assert not patience.is_over, f"{topic} cannot be read to its end"
             for message in self._consumer.consume(10_000, 0.02):
                 assert message.error() is None, message.error()
                 name, place = str(message.topic()), (str(message.topic()), int(message.partition() or 0))
@@ -91,14 +109,14 @@ class Topics:
         return self._messages[topic]
 
     def _end(self, place: TopicPartition) -> int:
-        deadline = time.monotonic() + self._patience_s
+        patience = Patience(self._patience_s)
         while True:
             try:
                 return int(self._consumer.get_watermark_offsets(place, timeout=5)[1])
             except KafkaException:
                 # The broker may be away: some tests restart it. A client that has once heard then that there is no such
                 # partition was seen to insist on it for minutes.
-                assert time.monotonic() < deadline, f"the end of {place} cannot be read"
+                assert not patience.is_over, f"the end of {place} cannot be read"
                 time.sleep(1)
                 self._begin_again()
 
@@ -216,24 +234,6 @@ class Bench:
         while (found := len(self.table(table))) != rows:
             assert time.monotonic() < deadline, f"expected {rows} rows in {table}, found {found}"
             time.sleep(0.1)
-
-
-class Patience:
-    """How long to wait for something. Time in which this process was stopped does not count."""
-
-    _STEP_S = 5.0
-
-    def __init__(self, seconds: float = PATIENCE_S) -> None:
-        self._left_s = seconds
-        self._asked_s = time.monotonic()
-
-    @property
-    def is_over(self) -> bool:
-        """To be asked again and again."""
-        now_s = time.monotonic()
-        self._left_s -= min(now_s - self._asked_s, self._STEP_S)
-        self._asked_s = now_s
-        return self._left_s <= 0
 
 
 def until(condition: Callable[[], object], waiting_for: str | Callable[[], str] = "it") -> None:
