@@ -36,10 +36,23 @@ def test_a_java_that_does_not_start_says_where_to_look(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("slots", "inputs", "partitions"),
-    [(32, 4, 8), (16, 4, 4), (1_000, 4, 8), (8, 4, 2), (0, 4, 2), (100, 40, 10)],
+    [(32, 4, 8), (16, 4, 3), (1_000, 4, 8), (8, 4, 2), (0, 4, 2), (100, 40, 9)],
 )
 def test_partitions_are_derived_from_the_board_and_the_cluster(slots: int, inputs: int, partitions: int) -> None:
     assert session.derived_shuffle_partitions(slots, inputs) == partitions
+
+
+@pytest.mark.parametrize("slots", range(14, 60))
+def test_a_swap_fits_in_wherever_it_could(slots: int) -> None:
+    of_one = 4 + session.derived_shuffle_partitions(slots, 4)
+    session.check_slots("a cluster", slots, 2 * of_one + session.BATCH_SLOTS)
+
+
+def test_too_few_slots_are_refused_with_a_sentence() -> None:
+    with pytest.raises(
+        LiveboardError, match=r"expected at least 9 task slots .* found 8 at spark://one:7077; give it more"
+    ):
+        session.check_slots("spark://one:7077", 8, 9)
 
 
 def test_partitions_are_derived_only_on_a_cluster_and_only_where_nobody_decides() -> None:

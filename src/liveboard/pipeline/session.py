@@ -122,10 +122,10 @@ def configured_shuffle_partitions(settings: SparkSettings) -> int | None:
 def derived_shuffle_partitions(slots: int, inputs: int) -> int:
     """For a cluster with so many slots and a board with so many input partitions.
 
-    A join costs more than reading, so there are two for each input; but half of the slots stay free for a swap, which
-    builds a second generation beside the first.
+    A join costs more than reading, so there are two for each input; but a swap, which builds a second generation beside
+    the first, must fit in too.
     """
-    return max(SHUFFLE_PARTITIONS, min(2 * inputs, slots // 2 - inputs))
+    return max(SHUFFLE_PARTITIONS, min(2 * inputs, (slots - BATCH_SLOTS) // 2 - inputs))
 
 
 def is_local(master: str) -> bool:
