@@ -128,7 +128,6 @@ class System:
                     directory,
                     LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS=links["PIPELINE"].address,
                     LIVEBOARD_CONTROL_RETIRE_AFTER="0 s",
-                    LIVEBOARD_SPARK_CHECKPOINT_INTERVAL="15 s",
                 )
             )
         )

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from harness import QUICK_SPARK, emptied
+from harness import WITHOUT_CODE, emptied
 from objects import SECRET, bucket
 from process import spark_conf
 from standalone import cluster, kill
@@ -14,12 +14,12 @@ from swapping import Swapping, wiring
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
-RATE = 200
+RATE = 50
 CONF = {
-    **QUICK_SPARK,
+    **WITHOUT_CODE,
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }
 
 

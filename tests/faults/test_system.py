@@ -21,7 +21,7 @@ def test_b11_b15_b24_faults_of_every_kind(tmp_path: Path) -> None:
     with system.running(tmp_path) as target:
         target.expect_healed()
         said: list[str] = []
-        soak = Soak(target, SEED, rate=50, say=said.append)
+        soak = Soak(target, SEED, rate=20, say=said.append)
         for fault in (*system.STOPS, *system.LINKS, *system.MESSAGES, *system.KILLS[:1]):
             soak.fault(fault)
         for _ in range(BY_CHANCE):
