@@ -6,7 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-unexport PYTHONHOME PYTHONPATH
+# The last one would have every process compile all of liveboard again.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 NPM := cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm
 PEER := bench/peer/.venv
 PAGE := web/app/dist/index.html

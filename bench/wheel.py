@@ -43,7 +43,7 @@ def _up(browser: Browser, liveboard: Path, directory: Path, how: str) -> list[Fi
     directory.mkdir()
     say(f"liveboard up, {how}")
     began = time.monotonic()
-    with up_in(directory, rate=20, liveboard=[str(liveboard)], conf={}) as up:
+    with up_in(directory, liveboard=[str(liveboard)]) as up:
         up.until(lambda: _LINK.search(up.said()))
         link_s = time.monotonic() - began
         url, key = _LINK.findall(up.said())[0]

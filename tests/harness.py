@@ -30,13 +30,10 @@ from liveboard.pipeline.plan import Plan
 
 # Nothing takes so long, but other workers and other programs may have the processor.
 PATIENCE_S = 240.0
-# A Spark that runs for a minute does not get back what Java's second compiler takes: without it, two tests of crashes
-# needed 79 s of the processor instead of 130 s (one run each, on a busy machine).
-QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-# Nor what it takes to generate and compile code for a few hundred records: another quarter less. For tests of what
-# becomes of processes under little load. Those of rows have the code generated, as users have, in some examples.
+# Spark does not get back what it takes to generate and compile code for a few hundred records: without, it is a quarter
+# less. For tests of what becomes of processes under little load. Those of rows have the code generated, as users have,
+# in some examples.
 WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-QUICK_SPARK = {**QUICK_JAVA, **WITHOUT_CODE}
 # Generations of tests that name theirs are below.
 _numbers = count(1_000)
 
@@ -148,6 +145,8 @@ class Bench:
         self._producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "log_level": 0})
         self.names = Names(self.board.name)
         self.columns = table_columns(self.board)
+        # Each table as of so many messages: who waits looks at it again and again.
+        self._read: dict[str, tuple[Table, int]] = {}
 
     def close(self) -> None:
         """Ends the connections."""
@@ -206,8 +205,14 @@ class Bench:
     def table(self, name: str) -> Table:
         """What the changelog says that the table is."""
         messages = self.topics.messages(self.names.changelog(self.generation, name))
-        newest = {message.key().decode(): message.value() for message in messages}
-        return {key: decode_row(value, self.columns[name]) for key, value in newest.items() if value}
+        table, seen = self._read.get(name, ({}, 0))
+        for message in messages[seen:]:
+            if message.value():
+                table[message.key().decode()] = decode_row(message.value(), self.columns[name])
+            else:
+                table.pop(message.key().decode(), None)
+        self._read[name] = (table, len(messages))
+        return dict(table)
 
     def expect_oracle(self) -> dict[str, Table]:
         """Waits until every table is what the oracle says."""
@@ -224,8 +229,9 @@ class Bench:
                 time.sleep(0.1)
 
     def expect_keys(self, table: str, keys: set[str]) -> None:
-        """Waits until the table has rows of just these keys."""
+        """Waits until the table has rows of just these keys; there may be millions."""
         topic = self.names.changelog(self.generation, table)
+        until(lambda: self.admin.offsets({topic: 1}, "latest")[topic]["0"] >= len(keys), f"rows of {table}")
         until(lambda: {message.key().decode() for message in self.topics.messages(topic)} == keys, f"rows of {table}")
 
     def expect_rows(self, table: str, rows: int) -> None:
@@ -321,7 +327,8 @@ def repaired(generation: Generation, bench: Bench) -> Iterator[None]:
     stopping = threading.Event()
 
     def run() -> None:
-        while not stopping.wait(0.05):
+        # A repair takes Spark seconds, however many keys have asked for it by then.
+        while not stopping.wait(0.5):
             repairs.advance()
             ending.advance()
 

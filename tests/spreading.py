@@ -23,21 +23,22 @@ LONGEST = (
     "tests/browser/",
     "tests/integration/",
 )
-# Their tests run a pipeline each: any worker can take one. The tests of other files share more and stay together.
+# Their tests and classes run a pipeline each: any worker can take one. The tests of other files share more and stay
+# together.
 APART = (
     "tests/integration/test_up.py",
     "tests/integration/test_secured_board.py",
-    "tests/faults/",
     "tests/integration/test_boards.py",
     "tests/integration/test_swap.py",
 )
 
 
 class Spreading(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives whole files to workers, and single tests of those that are apart."""
+    """Gives whole files to workers, and single tests and classes of those that are apart."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(APART) else nodeid.partition("::")[0]
+        file, *names = nodeid.split("::")
+        return f"{file}::{names[0]}" if nodeid.startswith(APART) else file
 
 
 def longest_first(items: list[pytest.Item]) -> None:

@@ -8,19 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 import psutil
-from harness import QUICK_JAVA
+from harness import WITHOUT_CODE
 from process import spark_conf
 
 from liveboard.config import default_board
 from liveboard.contract.tables import table_columns
 
 PATIENCE_S = 300.0
+# Events a second.
+RATE = 20
 TABLES = list(table_columns(default_board()))
 GROWING = [table for table in TABLES if table not in default_board().aggregates]
 LIVEBOARD = [sys.executable, "-m", "liveboard"]
@@ -30,32 +31,30 @@ STATUS = re.compile(r"^(\w+): ([\d,]+) rows, [\d,]+ changes/s, (.+)$", re.MULTIL
 class Up:
     """A running `liveboard up --sample` whose output is a file."""
 
-    def __init__(
-        self,
-        directory: Path,
-        liveboard: Sequence[str] = LIVEBOARD,
-        conf: Mapping[str, str] = MappingProxyType(QUICK_JAVA),
-    ) -> None:
+    def __init__(self, directory: Path, liveboard: Sequence[str] = LIVEBOARD) -> None:
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LIVEBOARD_")},
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             "LIVEBOARD_KAFKA_PORT": "0",
             "LIVEBOARD_SERVER_PORT": "0",
-            "LIVEBOARD_SPARK_CONF": spark_conf(conf),
+            # What was swapped away would run on beside what is looked at.
+            "LIVEBOARD_CONTROL_RETIRE_AFTER": "10 s",
         }
-        if liveboard is not LIVEBOARD:
+        if liveboard is LIVEBOARD:
+            self.environ["LIVEBOARD_SPARK_CONF"] = spark_conf(WITHOUT_CODE)
+        else:
             self.environ.pop("PYTHONPATH", None)  # it would be found before what is installed
         self._directory = directory
         self._liveboard = liveboard
         self._output = directory / "up.out"
         self._seen = 0
 
-    def start(self, rate: int = 50) -> None:
+    def start(self) -> None:
         """Starts it; what an earlier one said does not count."""
         with self._output.open("ab") as output:
             self._seen = output.tell()
             self.process = subprocess.Popen(
-                [*self._liveboard, "up", "--sample", "--rate", str(rate)],
+                [*self._liveboard, "up", "--sample", "--rate", str(RATE)],
                 cwd=self._directory,
                 env=self.environ,
                 stdout=output,
@@ -156,15 +155,10 @@ def command(process: psutil.Process) -> str:
 
 
 @contextmanager
-def up_in(
-    directory: Path,
-    rate: int = 50,
-    liveboard: Sequence[str] = LIVEBOARD,
-    conf: Mapping[str, str] = MappingProxyType(QUICK_JAVA),
-) -> Iterator[Up]:
+def up_in(directory: Path, liveboard: Sequence[str] = LIVEBOARD) -> Iterator[Up]:
     """A running one that leaves nothing behind, however it ends."""
-    running = Up(directory, liveboard, conf)
-    running.start(rate)
+    running = Up(directory, liveboard)
+    running.start()
     try:
         yield running
     finally:

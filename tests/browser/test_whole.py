@@ -29,7 +29,7 @@ STALE = re.compile(r"^stale since \d\d:\d\d:\d\d$")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """Everything, as installed by pip in an empty virtual environment, with a little sample data."""
     liveboard = installed.from_wheel(tmp_path_factory.mktemp("installed"))
-    with up_in(tmp_path_factory.mktemp("up"), rate=20, liveboard=[str(liveboard)]) as running:
+    with up_in(tmp_path_factory.mktemp("up"), liveboard=[str(liveboard)]) as running:
         running.until(lambda: running.rows().get("final_ui"))
         yield running
 

@@ -18,10 +18,10 @@ def test_b38_kill_9_and_a_swap_under_load(kafka: str, tmp_path: Path) -> None:
     with swapping(kafka, tmp_path, by_key="users") as swaps:
         swaps.start()
         first = swaps.wait_until_live(wiring(0))
-        with swaps.load(0, rate=100):
+        with swaps.load(0, rate=40):
             for what in ("java", "python"):
                 with closing(swaps.bench(wiring(0), first)) as bench:
-                    bench.let_pass(200)
+                    bench.let_pass(100)
                 swaps.pipeline.kill(what)
                 swaps.pipeline.start()
                 swaps.wait_until_live(wiring(0))

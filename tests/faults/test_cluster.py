@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clustered import Clustered
-from harness import QUICK_JAVA, emptied
+from harness import emptied
 from objects import SECRET
 from swapping import wiring
 
@@ -17,8 +17,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 RATE = 1_000
 CONF = {
-    **QUICK_JAVA,
-    "spark.executor.extraJavaOptions": f"{QUICK_JAVA['spark.driver.extraJavaOptions']} -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }
 
 

@@ -64,7 +64,7 @@ def test_b35_another_owner_is_refused_or_stands_by_and_takes_over_after_a_silenc
         assert str(tmp_path / "first") in second.pipeline.said()
         second.pipeline.start("--standby")
         second.pipeline.wait_for("standing by: the board 'liveboard' is kept by ")
-        with first.load(0, 100):
+        with first.load(0, 40):
             paused = first.pipeline.pause()
             # It goes on from the shared checkpoint of the one that is silent.
             second.pipeline.wait_for(f"{live} is live")

@@ -83,30 +83,36 @@ def _kill(up: Up, words: str, notice: str) -> None:
     up.until_live_and_growing()
 
 
-def test_killed_up_leaves_no_process(up: Up) -> None:
-    up.until(lambda: "pipeline: starting Spark" in up.said())
-    up.until(lambda: any("SparkSubmit" in command(process) for process in up.family()))
-    family = up.family()
-    up.process.kill()
-    up.process.wait()
-    assert left(family, PATIENCE_S) == []
-
-
 def test_interrupted_while_starting_it_ends_cleanly(up: Up) -> None:
     up.until(lambda: up.family())
     assert up.end(signal.SIGINT) == []
 
 
-def test_the_address_can_be_opened_as_soon_as_it_is_shown(up: Up) -> None:
-    up.until(lambda: "liveboard: open http" in up.said())
-    [url] = re.findall(r"live tables at (http://\S+) with", up.said())
-    with urllib.request.urlopen(url) as answer:
-        assert answer.status == 200
+class TestOneThatStarts:
+    """What is so while it starts, in the order in which it can be seen."""
 
+    @pytest.fixture(scope="class")
+    def up(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+        with up_in(tmp_path_factory.mktemp("up")) as running:
+            yield running
 
-def test_a_second_up_on_the_same_directory_is_refused_in_one_sentence(up: Up) -> None:
-    up.until(lambda: "Kafka 127.0.0.1" in up.said())
-    done = subprocess.run([*LIVEBOARD, "up"], env=up.environ, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert done.returncode == 1
-    assert re.fullmatch(r"liveboard: The broker directory .* is in use .*\n", done.stderr)
-    assert up.process.poll() is None
+    def test_the_address_can_be_opened_as_soon_as_it_is_shown(self, up: Up) -> None:
+        up.until(lambda: "liveboard: open http" in up.said())
+        [url] = re.findall(r"live tables at (http://\S+) with", up.said())
+        with urllib.request.urlopen(url) as answer:
+            assert answer.status == 200
+
+    def test_a_second_up_on_the_same_directory_is_refused_in_one_sentence(self, up: Up) -> None:
+        up.until(lambda: "Kafka 127.0.0.1" in up.said())
+        done = subprocess.run([*LIVEBOARD, "up"], env=up.environ, capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 1
+        assert re.fullmatch(r"liveboard: The broker directory .* is in use .*\n", done.stderr)
+        assert up.process.poll() is None
+
+    def test_killed_up_leaves_no_process(self, up: Up) -> None:
+        up.until(lambda: "pipeline: starting Spark" in up.said())
+        up.until(lambda: any("SparkSubmit" in command(process) for process in up.family()))
+        family = up.family()
+        up.process.kill()
+        up.process.wait()
+        assert left(family, PATIENCE_S) == []

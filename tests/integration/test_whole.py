@@ -32,7 +32,7 @@ def test_viewers_see_what_the_topics_hold_and_swaps_break_nothing(kafka: str, tm
             with server.client() as client:
                 for id, table in enumerate(TABLES):
                     assert client.subscribe(id, table, size=MOST)["generation"] == first
-                with board.load(0, 100):
+                with board.load(0, 40):
                     client.until(lambda: client.totals[TABLES.index("final_ui")] > 200)
                 expected = _expected(board, wiring(0), first)
                 for id, table in enumerate(TABLES[:-1]):
@@ -40,7 +40,7 @@ def test_viewers_see_what_the_topics_hold_and_swaps_break_nothing(kafka: str, tm
                 _expect_queries(client, board, first, expected)
 
             watching = threading.Thread(target=board.ask, args=(wiring(1, "asof"),))
-            with server.client() as viewer, board.load(0, 100), board.load(1, 100):
+            with server.client() as viewer, board.load(0, 40), board.load(1, 40):
                 viewer.subscribe(1, "final_ui", size=MOST)
                 viewer.subscribe(2, "final_ui", size=50, sort=[["balance", "desc"]], search="OF")
                 watching.start()
