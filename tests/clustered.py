@@ -6,6 +6,7 @@ What can happen to it is told by name; it is healed when `expect_followed` retur
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -77,9 +78,9 @@ class Clustered:
         )
 
     @contextmanager
-    def load(self, rate: int) -> Iterator[None]:
-        """So many events a second, which viewers see."""
-        with self.owner.load(0, rate, _KEYS):
+    def load(self, rate: int, seconds: float = math.inf) -> Iterator[None]:
+        """So many events a second, which viewers see; fewer after these seconds."""
+        with self.owner.load(0, rate, _KEYS, seconds):
             self.expect_followed()
             yield
 

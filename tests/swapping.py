@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -195,8 +196,11 @@ class Swapping:
             before = now
 
     @contextmanager
-    def load(self, number: int, rate: int, keys: int = 5_000) -> Iterator[None]:
-        """So many events per second for the topics of a wiring: each round produces all that are due by then."""
+    def load(self, number: int, rate: int, keys: int = 5_000, seconds: float = math.inf) -> Iterator[None]:
+        """So many events per second for the topics of a wiring: each round produces all that are due by then.
+
+        After the seconds it is a twentieth: a machine that is too busy for the load would never come to its end.
+        """
         stopping = threading.Event()
         random = Random(number)
         start = time.monotonic()
@@ -205,7 +209,8 @@ class Swapping:
             with closing(self.bench(wiring(number), "g0")) as bench:
                 produced = 0
                 while not stopping.wait(0.02):
-                    due = int((time.monotonic() - start) * rate)
+                    elapsed = time.monotonic() - start
+                    due = int((min(elapsed, seconds) + max(elapsed - seconds, 0) / 20) * rate)
                     bench.produce(event(random, number, keys, self.board) for _ in range(due - produced))
                     produced = due
 

@@ -16,6 +16,8 @@ from liveboard.contract.status import Phase
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 RATE = 1_000
+# Of the load around each fault: it is under way when a part is lost.
+SECONDS = 10.0
 CONF = {
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }
@@ -31,19 +33,20 @@ def test_b11_b24_b35_a_cluster_loses_workers_master_driver_and_a_server_under_lo
         running.owner.wait_for(lambda status: "expected at least 19 task slots" in status.message)
         assert running.owner.wait_until_live(wiring(0)) == running.live
         running.ask_for_a_repair()
-        with running.load(RATE):
-            for fault in (running.lose_the_master, running.get_a_master, running.lose_a_worker):
+        for fault in (running.lose_the_master, running.get_a_master, running.lose_a_worker):
+            with running.load(RATE, SECONDS):
                 fault()
                 running.expect_followed()
-            assert Phase.RESTARTING in [status.phase for status in running.owner.history()]
-            # The master that was started again knew whose executors these were, and gave the new worker's as well.
-            assert list(tmp_path.glob("worker4/work/app-*-0000/*/stderr"))
-            for process in running.owner.pipeline.processes():
-                assert SECRET not in " ".join(process.cmdline())
-            for fault in (running.lose_the_driver, running.lose_a_server):
+        assert Phase.RESTARTING in [status.phase for status in running.owner.history()]
+        # The master that was started again knew whose executors these were, and gave the new worker's as well.
+        assert list(tmp_path.glob("worker4/work/app-*-0000/*/stderr"))
+        for process in running.owner.pipeline.processes():
+            assert SECRET not in " ".join(process.cmdline())
+        for fault in (running.lose_the_driver, running.lose_a_server):
+            with running.load(RATE, SECONDS):
                 fault()
                 running.expect_followed()
-            running.servers[0].start()
+        running.servers[0].start()
         running.expect_exact()
         assert "building" not in running.owner.pipeline.said()
         for place in running.pipelines:
