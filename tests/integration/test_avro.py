@@ -406,8 +406,8 @@ def values(draw: st.DrawFn) -> bytes | None:
 
 
 @pytest.mark.parametrize("on_error", ["reject", "null"])
-@settings(max_examples=2)
-@given(st.lists(values(), min_size=60, max_size=100))
+@settings(max_examples=1)
+@given(st.lists(values(), min_size=60, max_size=100).filter(lambda found: len(set(found)) > 30))
 def test_b39_the_tables_of_three_versions_are_what_the_oracle_says(
     spark: SparkSession, on_error: str, values: list[bytes | None]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import boards
 import debezium
+import parts
 import pytest
 from boards import FIRST_MS, events, with_suffix
 from harness import Bench, Event, code_generated, followed
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from liveboard.contract.board import Board, History
+from liveboard.contract.board import Board
 
 pytestmark = pytest.mark.integration
 _runs = count(1)
@@ -31,35 +32,30 @@ def fresh(kafka: str, board: Board, partitions: int = 1) -> Bench:
 
 
 @pytest.mark.timeout(1200)
-@given(data=st.data(), partitions=st.integers(1, 4), sides=st.sampled_from([["users"], ["accounts", "users"]]))
-@settings(max_examples=5)
+@pytest.mark.parametrize("part", parts.parts(boards.EVERY_JOIN), ids=parts.named)
+@given(data=st.data())
+@settings(max_examples=1)
 def test_b38_every_join_follows_tables_by_key(
-    kafka: str,
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    data: st.DataObject,
-    partitions: int,
-    sides: list[str],
+    kafka: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, part: Board, data: st.DataObject
 ) -> None:
-    depths: st.SearchStrategy[History] = st.sampled_from([1, 2, 5, 100])
-    board = data.draw(boards.some_of(boards.EVERY_JOIN))
-    joins = {name: replace(join, history=data.draw(depths)) for name, join in board.joins.items()}
-    board = boards.by_key(replace(board, joins=joins), *sides)
+    sides = ["users"] if "asof_join" in part.joins else ["accounts", "users"]
+    board = boards.by_key(parts.remembering(data, [1, 2, 5, 100], part), *sides)
     # And one that is in no join.
     board = replace(board, sources={**board.sources, **boards.STOCK.sources})
+    partitions = parts.chosen(data, [1, 2, 3, 4], parts.named(part))
     bench = fresh(kafka, board, partitions)
     happened = data.draw(events(bench.board, partitions, most=120))
     split = data.draw(st.integers(0, len(happened)))
     bench.produce(happened[:split])
     place = tmp_path_factory.mktemp("by-key") / bench.generation
-    with code_generated(spark, data.draw(st.booleans())), closing(bench), followed(spark, bench, place):
+    with code_generated(spark, "left_join" in part.joins), closing(bench), followed(spark, bench, place):
         bench.produce(happened[split:])
         bench.expect_oracle()
 
 
 @pytest.mark.timeout(1200)
-@given(changes=debezium.changes("people", 2, most=60))
-@settings(max_examples=2)
+@given(changes=debezium.changes("people", 2, most=60).filter(boards.varied))
+@settings(max_examples=1)
 def test_b38_a_database_is_built_and_followed(
     kafka: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, changes: list[Event]
 ) -> None:

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.integration
 
 
 @given(data=st.data(), partitions=st.integers(1, 3))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_b38_both_forms_follow_a_database(spark: SparkSession, data: st.DataObject, partitions: int) -> None:
-    changes = data.draw(debezium.changes("people", partitions, most=30))
+    changes = data.draw(debezium.changes("people", partitions, most=60).filter(boards.varied))
     visits = [
         Event(
             "visits", json.dumps({"person": n % 6, "page": f"p{n}"}).encode(), boards.FIRST_MS + n // 2, n % partitions

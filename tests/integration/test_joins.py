@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import boards
+import parts
 import pytest
 from boards import FIRST_MS
 from forms import answer, arrived, check, check_both_forms_of, entries_of, plan_of, repaired, tables
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from liveboard.contract.board import JOIN_KINDS, History
+from liveboard.contract.board import JOIN_KINDS, Board
 from liveboard.pipeline.history import apart, flagged, rows
 from liveboard.pipeline.plan import Plan
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 
 @given(data=st.data())
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_b37_nested_documents_are_read_by_path(spark: SparkSession, data: st.DataObject) -> None:
     plan = plan_of(boards.SHOP)
     records = arrived(plan.board, data.draw(boards.events(plan.board, 2, most=120)))
@@ -31,31 +32,33 @@ def test_b37_nested_documents_are_read_by_path(spark: SparkSession, data: st.Dat
     check(plan, records, rows(flagged(apart(found)), plan, own_rows=True).collect())
 
 
+PARTS = parts.parts(boards.EVERY_JOIN)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=parts.named)
 @given(data=st.data())
-@settings(max_examples=3)
-def test_b11_both_forms_give_the_same_rows(spark: SparkSession, data: st.DataObject) -> None:
-    depths: st.SearchStrategy[History] = st.sampled_from([1, 2, "all"])
-    joins = {name: replace(join, history=data.draw(depths)) for name, join in boards.EVERY_JOIN.joins.items()}
-    plan = plan_of(replace(boards.EVERY_JOIN, joins=joins))
-    check_both_forms(spark, plan, data)
+@settings(max_examples=1)
+def test_b11_both_forms_give_the_same_rows(spark: SparkSession, part: Board, data: st.DataObject) -> None:
+    check_both_forms(spark, plan_of(parts.remembering(data, [1, 2, "all"], part)), data)
 
 
 _BY_KEY = {"left": ["users"], "right": ["accounts"], "both": ["users", "accounts"]}
 
 
+@pytest.mark.parametrize("part", PARTS, ids=parts.named)
 @pytest.mark.parametrize("sides", _BY_KEY)
 @given(data=st.data())
-@settings(max_examples=4)
-def test_b38_both_forms_give_the_rows_of_tables_by_key(spark: SparkSession, data: st.DataObject, sides: str) -> None:
-    """Every kind of join, with a table by key on either side and on both; the board has them both ways round."""
-    depths: st.SearchStrategy[History] = st.sampled_from([1, 2, 5, 100, "all"])
-    joins = {name: replace(join, history=data.draw(depths)) for name, join in boards.EVERY_JOIN.joins.items()}
-    plan = plan_of(boards.by_key(replace(boards.EVERY_JOIN, joins=joins), *_BY_KEY[sides]))
-    check_both_forms(spark, plan, data)
+@settings(max_examples=1)
+def test_b38_both_forms_give_the_rows_of_tables_by_key(
+    spark: SparkSession, part: Board, data: st.DataObject, sides: str
+) -> None:
+    """Every kind of join, with a table by key on either side and on both; the boards have them both ways round."""
+    board = parts.remembering(data, [1, 2, 5, 100, "all"], part, sides)
+    check_both_forms(spark, plan_of(boards.by_key(board, *_BY_KEY[sides])), data)
 
 
 @given(data=st.data())
-@settings(max_examples=4)
+@settings(max_examples=2)
 def test_b38_a_table_by_key_may_be_in_no_join_and_have_a_key_of_several_columns(
     spark: SparkSession, data: st.DataObject
 ) -> None:
@@ -64,8 +67,10 @@ def test_b38_a_table_by_key_may_be_in_no_join_and_have_a_key_of_several_columns(
 
 def check_both_forms(spark: SparkSession, plan: Plan, data: st.DataObject) -> None:
     """Compares what random records lead to with the oracle."""
-    records = arrived(plan.board, data.draw(boards.events(plan.board, data.draw(st.integers(1, 4)), most=60)))
-    with code_generated(spark, data.draw(st.booleans())):
+    name = parts.named(plan.board)
+    partitions = parts.chosen(data, [1, 2, 3, 4], name)
+    records = arrived(plan.board, data.draw(boards.events(plan.board, partitions, most=120)))
+    with code_generated(spark, parts.chosen(data, [False, True], name)):
         check_both_forms_of(spark, plan, records)
 
 
