@@ -22,7 +22,8 @@ const NOT_READY: Record<Exclude<HubState, 'ready'>, string> = {
 const NO_BOARD: BoardState = {
   kind: 'busy',
   text: 'no board yet',
-  detail: 'The server is there, but nobody keeps a board in its Kafka: `liveboard pipeline` or `liveboard up` starts it.',
+  detail:
+    'The server is there, but nobody keeps a board in its Kafka: `liveboard pipeline` or `liveboard up` starts it.',
 };
 const COUNT = new Intl.NumberFormat('en-US');
 
