@@ -90,6 +90,10 @@ _CONF = {
     "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET}",
 }
 
+# The driver is its only executor, and need not hear from itself: on a machine that has slept for two minutes it would
+# otherwise take that executor for lost, and give up.
+_ALONE = {"spark.storage.blockManagerHeartbeatTimeoutMs": "365d"}
+
 _LOG_CONFIG = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -196,7 +200,7 @@ class Launched:
             _SHUFFLE: str(SHUFFLE_PARTITIONS),
             **_directories(directory, scratch),
             **stores.conf(storage),
-            **({} if is_local(settings.master) else _executor_options(system_properties)),
+            **(_ALONE if is_local(settings.master) else _executor_options(system_properties)),
             **settings.conf,
             "spark.master": _master(settings.master),
             "spark.jars": ",".join([*map(str, (*jars("spark"), *extra)), *of_user]),
