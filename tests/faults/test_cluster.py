@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from harness import WITHOUT_CODE, emptied
+from harness import QUICK_SPARK, emptied
 from objects import SECRET, bucket
 from process import spark_conf
 from standalone import cluster, kill
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 RATE = 50
 CONF = {
-    **WITHOUT_CODE,
+    **QUICK_SPARK,
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
