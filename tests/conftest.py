@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import spreading
+from harness import ROOMY
 from hypothesis import HealthCheck, Phase, settings
 from pyspark.sql import SparkSession
 from secured import SecuredBroker
@@ -20,8 +21,10 @@ from liveboard.kafka.broker import Broker
 from liveboard.pipeline import session
 
 # A Java that runs for a minute does not get back what its second compiler takes: without it, two tests of crashes took
-# 79 s of the processor instead of 130 s. Every Java that a test starts hears of it, whoever starts it.
-os.environ["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} -XX:TieredStopAtLevel=1".strip()
+# 79 s of the processor instead of 130 s. What it has compiled must fit, or it clears out its whole heap with it. Every
+# Java that a test starts hears of it, whoever starts it.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+os.environ["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {_QUICK}".strip()
 
 # Reproducible, and without shrinking: an example here takes seconds, and the first that fails says enough.
 settings.register_profile(
@@ -67,7 +70,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark session."""
-    running = session.create(SparkSettings(), tmp_path_factory.mktemp("spark"))
+    running = session.create(SparkSettings(conf=ROOMY), tmp_path_factory.mktemp("spark"))
     yield running
     session.end(running)
 

@@ -30,10 +30,14 @@ from liveboard.pipeline.plan import Plan
 
 # Nothing takes so long, but other workers and other programs may have the processor.
 PATIENCE_S = 240.0
+# More of the same heap for what is just in use: plans are large and live shortly. A tenth of the time of tests of rows
+# went into copying those that had no room.
+ROOMY = {"spark.driver.extraJavaOptions": "-Xms640m -Xmn360m"}
 # Spark does not get back what it takes to generate and compile code for a few hundred records: without, it is a quarter
 # less. For tests of what becomes of processes under little load. Those of rows have the code generated, as users have,
 # in some examples.
 WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+QUICK_SPARK = {**ROOMY, **WITHOUT_CODE}
 # Generations of tests that name theirs are below.
 _numbers = count(1_000)
 

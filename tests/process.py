@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import psutil
-from harness import PATIENCE_S, WITHOUT_CODE, until
+from harness import PATIENCE_S, QUICK_SPARK, until
 
 from liveboard.contract.board import Board, Source
 from liveboard.contract.paths import written_path
@@ -33,7 +33,7 @@ class Pipeline:
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
             # Often enough for tests of a minute; with each, Spark plans the whole query again.
             "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "15 s",
-            "LIVEBOARD_SPARK_CONF": spark_conf(WITHOUT_CODE),
+            "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
             "LIVEBOARD_BOARD": board_toml(board),
             **environment,
         }

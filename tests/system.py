@@ -27,7 +27,7 @@ import orjson
 import psutil
 from confluent_kafka import KafkaException
 from crowd import WINDOW, Crowd, told
-from harness import PATIENCE_S, WITHOUT_CODE, Bench, Patience, Topics, difference, until
+from harness import PATIENCE_S, QUICK_SPARK, Bench, Patience, Topics, difference, until
 from loading import Load, probed_user
 from machine import Clock, Disk
 from oracle import Table
@@ -157,7 +157,7 @@ class System:
                     LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS=links["PIPELINE"].address,
                     LIVEBOARD_STORAGE_DIR=str(self.disks["pipeline"].place / "storage"),
                     LIVEBOARD_CONTROL_RETIRE_AFTER="0 s",
-                    LIVEBOARD_SPARK_CONF=spark_conf(WITHOUT_CODE if rate <= _QUICK_RATE else {}),
+                    LIVEBOARD_SPARK_CONF=spark_conf(QUICK_SPARK if rate <= _QUICK_RATE else {}),
                     **self.clocks["pipeline"].environment,
                 )
             )

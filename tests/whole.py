@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from harness import WITHOUT_CODE
+from harness import QUICK_SPARK
 from process import spark_conf
 
 from liveboard.config import default_board
@@ -41,7 +41,7 @@ class Up:
             "LIVEBOARD_CONTROL_RETIRE_AFTER": "10 s",
         }
         if liveboard is LIVEBOARD:
-            self.environ["LIVEBOARD_SPARK_CONF"] = spark_conf(WITHOUT_CODE)
+            self.environ["LIVEBOARD_SPARK_CONF"] = spark_conf(QUICK_SPARK)
         else:
             self.environ.pop("PYTHONPATH", None)  # it would be found before what is installed
         self._directory = directory

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka.admin import AclOperation
-from harness import PATIENCE_S, WITHOUT_CODE, until
+from harness import PATIENCE_S, QUICK_SPARK, until
 from ports import closed_port
 from process import spark_conf
 from secured import CLIENT_SECRET, PASSWORD, USER, SecuredBroker, variables
@@ -48,7 +48,7 @@ def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Pa
         "LIVEBOARD_SERVER_PSK": VIEWER_KEY,
         "LIVEBOARD_SERVER_PORT": str(port),
         "LIVEBOARD_SPARK_CONF": spark_conf(
-            WITHOUT_CODE
+            QUICK_SPARK
             | {
                 "spark.ui.enabled": "true",
                 "spark.ui.port": str(ui),

@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from harness import PATIENCE_S
+from harness import PATIENCE_S, ROOMY
+from process import spark_conf
 from swapping import CONTROL_TOPIC, Swapping, swapping, wiring
 
 from liveboard.contract.status import Phase, State
@@ -164,7 +165,7 @@ def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_sa
 
 
 def test_b15_a_swap_under_load_loses_and_doubles_nothing(kafka: str, tmp_path: Path) -> None:
-    with swapping(kafka, tmp_path, LIVEBOARD_SPARK_CONF="") as board:
+    with swapping(kafka, tmp_path, LIVEBOARD_SPARK_CONF=spark_conf(ROOMY)) as board:
         board.fill(1, 100_000)
         board.start()
         first = board.wait_until_live(wiring(0))
