@@ -34,8 +34,6 @@ class TokenEndpoint:
         self.clients = clients
         self.key = key or new_key()
         self.slow = threading.Event()
-        self.life_s = _LIFE_S
-        """How long tokens are good for that are given from now on."""
         self.given: list[str] = []
         """Every token that was ever given."""
         self._certificate = certificate
@@ -77,7 +75,7 @@ class TokenEndpoint:
     def token(self, client: str) -> str:
         """A token for the client, signed with RS256."""
         now = int(time.time())
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": client, "scope": SCOPE, "iat": now, "exp": now + self.life_s}
+        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": client, "scope": SCOPE, "iat": now, "exp": now + _LIFE_S}
         signed = f"{_encoded({'alg': 'RS256', 'kid': _KEY_ID, 'typ': 'JWT'})}.{_encoded(claims)}"
         return f"{signed}.{_base64(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
