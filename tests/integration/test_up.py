@@ -92,7 +92,8 @@ class TestOneThatStarts:
     """What is so while it starts, in the order in which it can be seen."""
 
     @pytest.fixture(scope="class")
-    def up(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    @classmethod
+    def up(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         with up_in(tmp_path_factory.mktemp("up")) as running:
             yield running
 
