@@ -214,7 +214,7 @@ class Admin:
         new = {topic.topic: topic for topic in topics if topic.topic not in there}
         if not new:
             return
-        self._wait(self._client.create_topics(list(new.values())), "create")
+        self._wait(self._client.create_topics([new[name] for name in sorted(new)]), "create")
         # The broker that answers may hear of them a moment after the one that made them.
         deadline = time.monotonic() + _TIMEOUT_S
         while (missing := new.keys() - self.partitions().keys()) and time.monotonic() < deadline:

@@ -1,4 +1,5 @@
 import { Component, computed, effect, inject, input, untracked } from '@angular/core';
+import { EMBEDDED } from '../embedded';
 import { ViewAddress } from '../live-table/view-address';
 import { SavedMenu } from './saved-menu';
 import { type Kept, SavedViews, defaultName, effective } from './saved-views';
@@ -8,7 +9,9 @@ import { type Kept, SavedViews, defaultName, effective } from './saved-views';
   selector: 'app-table-views',
   imports: [SavedMenu],
   template: `
-    <app-saved-menu kind="view" [table]="table()" [state]="state" [current]="current()" (opened)="open($event)" />
+    @if (!isEmbedded) {
+      <app-saved-menu kind="view" [table]="table()" [state]="state" [current]="current()" (opened)="open($event)" />
+    }
   `,
   styles: `
     :host {
@@ -22,6 +25,7 @@ export class TableViews {
   private readonly address = inject(ViewAddress);
   private readonly saved = inject(SavedViews);
 
+  protected readonly isEmbedded = inject(EMBEDDED);
   protected readonly state = (): string => this.address.read(this.table());
   protected readonly current = computed(() => {
     const text = this.state();
