@@ -49,10 +49,9 @@ NOTE_FASTEST = """() => {
     window.fastest = 0;
     const look = () => {
         const text = document.querySelector('.tempo')?.textContent ?? '0';
-        window.fastest = Math.max(window.fastest, parseFloat(text.replaceAll(',', '')));
-        requestAnimationFrame(look);
+        window.fastest = Math.max(window.fastest, parseFloat(text.replaceAll(',', '')) || 0);
     };
-    look();
+    setInterval(look, 20);
 }"""
 # What of the page is cut: texts that end in dots, or parts that lie outside their card.
 CUT_HEADINGS = """grids => grids.flatMap(grid => [...grid.querySelectorAll('.ag-header-cell-text')])
