@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from live import KEY, Board, Running
-from looking import COUNT, expect_first, expect_range, log_in, stamp, table, user
+from looking import COUNT, COUNT_FEWEST_ROWS, expect_first, expect_range, log_in, stamp, table, user
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 pytestmark = pytest.mark.integration
@@ -188,6 +188,24 @@ def test_b43_new_rows_slide_in_and_reading_holds_them(page: Page, running: Runni
     expect(top).to_have_count(0)
     grid.get_by_role("button", name="Newest first").click()
     expect_first(grid, "userId", ["u0", "u1", "u2"])
+
+
+@pytest.mark.parametrize("every_ms", [20, 400])
+def test_b43_there_are_rows_to_be_seen_while_many_come(
+    page: Page, running: Running, board: Board, every_ms: int
+) -> None:
+    """In small parts as they happen, and in large ones, as from a machine that is busy."""
+    log_in(page, running)
+    grid = table(page)
+    expect_first(grid, "userId", ["u999", "u998"])
+    expect_first(table(page, "final_ui"), "userId", ["u999"])
+    page.evaluate(COUNT_FEWEST_ROWS)
+    count = every_ms // 20
+    for first in range(COUNT, COUNT + 10 * count, count):
+        board.write(str(board.live), {f"0-{n}": user(n) for n in range(first, first + count)})
+        page.wait_for_timeout(every_ms)
+    expect_first(grid, "userId", [f"u{COUNT + 10 * count - 1}"])
+    assert page.evaluate("window.fewest") > 5
 
 
 def test_b43_what_is_set_up_is_in_the_address(page: Page, context: BrowserContext, running: Running) -> None:

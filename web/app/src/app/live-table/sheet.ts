@@ -20,6 +20,8 @@ import { fitted } from './widths';
 const FRESH_MS = 1_500;
 /** Rows that come faster than the eye follows jump instead of sliding. */
 const SLIDES_AT_MOST_EVERY_MS = 300;
+/** A row is unseen while it begins to slide: of many at once, none would be seen. */
+const SLIDES_AT_MOST = 3;
 const SCROLLBAR = 16;
 const FONT = 'system-ui, sans-serif';
 /** A pointer that moves farther before it is let go does not click. */
@@ -133,7 +135,7 @@ export class Sheet {
       this.displayed = update.total;
     };
     if (step.kind === 'patch') {
-      if (step.insert.length) this.slide(now);
+      if (step.insert.length) this.slide(step.insert.length, now);
       if (step.insert.length || step.remove.length)
         this.grid.applyTransactionAsync(
           { add: step.insert, addIndex: 0, remove: step.remove, update: step.update },
@@ -305,8 +307,8 @@ export class Sheet {
     this.grid.refreshCells({ ...(columns && { columns }), force: true, suppressFlash: true });
   }
 
-  private slide(now: number): void {
-    const isCalm = now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
+  private slide(count: number, now: number): void {
+    const isCalm = count <= SLIDES_AT_MOST && now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
     this.slidAt = now;
     this.place.classList.toggle('busy', !isCalm);
     this.grid.setGridOption('animateRows', isCalm && !matchMedia('(prefers-reduced-motion: reduce)').matches);
