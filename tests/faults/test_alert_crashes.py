@@ -1,23 +1,25 @@
-"""B40, B42: a whole pipeline is killed, with Spark, while rows cross a limit and change their groups."""
+"""B40, B42: pipeline, Spark and two servers are killed while rows cross a limit to and fro and change their groups."""
 
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 from alerting import Told
 from harness import Bench, Event, emptied, until
-from live import Running, get, serving
-from process import Pipeline
+from live import KEY
+from process import Pipeline, board_toml
+from replicas import Replica, answer
 
 from liveboard.contract.board import Aggregate, Alert, Board, Source
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
-ROWS = 2_000
+ROWS = 10_000
 LIMIT = 18
 BOARD = Board(
     sources={
@@ -54,24 +56,32 @@ def test_b42_each_crossing_is_told_and_counted_once_when_all_is_killed(kafka: st
             bench.produce(_event(user, age) for user, age in ages.items())
             return sum(map(len, expected.values()))
 
-        with closing(Pipeline(kafka, BOARD, tmp_path)) as pipeline:
+        servers = [Replica(kafka, tmp_path, board_toml(BOARD)) for _ in range(2)]
+        told = Told(kafka)
+        with closing(Pipeline(kafka, BOARD, tmp_path)) as pipeline, closing(told), ExitStack() as running:
             pipeline.wait_until_live()
-            told = Told(kafka)
-            with closing(told), serving(kafka) as one, serving(kafka) as other:
-                for is_killed in (False, True, False):
-                    before, count = len(told.records), wave()
-                    if is_killed:
-                        # While it writes: some of this wave is told already, some is not.
-                        some = before + (count - before) // 4
-                        until(lambda some=some: len(told.look()) > some, "some alerts")  # type: ignore[misc]
-                        pipeline.kill("")
+            for server in servers:
+                server.start()
+                running.callback(server.kill)
+            # All of the pipeline with one server, then nothing, then Spark alone with the other server.
+            for victims in (("", servers[0]), None, ("java", servers[1])):
+                before, count = len(told.records), wave()
+                if victims:
+                    what, server = victims
+                    # While it writes: some of this wave is told already, some is not.
+                    some = before + (count - before) // 4
+                    until(lambda some=some: len(told.look()) > some, "some alerts")  # type: ignore[misc]
+                    server.kill()
+                    pipeline.kill(what)
+                    if not pipeline.is_running():
                         pipeline.start()
-                    until(lambda count=count: len(told.look()) >= count, "the alerts of a wave")  # type: ignore[misc]
-                    assert told.states() == expected
-                raised = {f'="u{user}"' for user, age in ages.items() if age < LIMIT}
-                for server in (one, other):
-                    until(lambda server=server: _shown(server) == raised, "what is raised")  # type: ignore[misc]
+                    server.start()
+                until(lambda count=count: len(told.look()) >= count, "the alerts of a wave")  # type: ignore[misc]
                 assert told.states() == expected
+            raised = {f'="u{user}"' for user, age in ages.items() if age < LIMIT}
+            for server in servers:
+                until(partial(_shows, server, raised), "what is raised")
+            assert told.states() == expected
             bench.expect_oracle()
             pipeline.stop()
 
@@ -84,6 +94,6 @@ def _event(user: int, age: int) -> Event:
     return Event("users", json.dumps({"userId": f"u{user}", "age": age}).encode(), 0, partition, key)
 
 
-def _shown(server: Running) -> set[str]:
-    code, answer = get(server, "/api/tables/alerts_ui?size=10000")
-    return {row[2] for row in answer["rows"]} if code == 200 else set()
+def _shows(server: Replica, raised: set[str]) -> bool:
+    shown = answer(f"{server.url}/api/tables/alerts_ui?size={ROWS}", KEY)
+    return bool(shown) and {row[2] for row in json.loads(shown or "")["rows"]} == raised
