@@ -20,6 +20,7 @@ import { ServerApi, type ExportFormat } from '../server-api';
 import { Session } from '../session';
 import { Clock } from './clock';
 import { sameColumns } from './columns';
+import { Pace } from './pace';
 import { type Turn, PageTurner } from './page-turner';
 import { type Place, heldText, lastPage, rangeText, shownAt, windowOf } from './paging';
 import { Sheet } from './sheet';
@@ -33,6 +34,8 @@ import { ViewAddress } from './view-address';
 import { PLAIN_VIEW, type ViewState, decodeView, encodeView } from './view-state';
 
 const SEARCH_AFTER_MS = 250;
+/** Nobody reads faster, and most of what a change costs is showing it. */
+const SHOW_EVERY_MS = 100;
 const WALKING_KEYS = new Set(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End']);
 
 /** A page of a live table; sorting, filters and the search are the server's, over the whole table. */
@@ -75,6 +78,9 @@ export class LiveTable {
     },
   );
   protected readonly tempo = new Tempo();
+  private readonly pace = new Pace<TableUpdate>(SHOW_EVERY_MS, (update) => {
+    this.take(update);
+  });
   protected readonly update = signal<TableUpdate | null>(null);
   protected readonly view = signal<ViewState>(PLAIN_VIEW);
   protected readonly takeout = new Takeout(inject(ServerApi));
@@ -154,7 +160,10 @@ export class LiveTable {
       untracked(() => {
         this.attach(table);
       });
-      onCleanup(() => this.subscription?.unsubscribe());
+      onCleanup(() => {
+        this.subscription?.unsubscribe();
+        this.pace.restart();
+      });
     });
     effect(() => {
       this.where();
@@ -256,10 +265,12 @@ export class LiveTable {
   private attach(table: string): void {
     const { order, offset, size } = windowOf(this.where());
     this.tempo.restart();
+    this.pace.restart();
     this.subscription = this.tables.subscribe(
       table,
       (update) => {
-        this.take(update);
+        this.tempo.take(update, Date.now());
+        this.pace.take(update);
       },
       { order, offset, size, ...this.query() },
     );
@@ -272,7 +283,6 @@ export class LiveTable {
 
   private take(update: TableUpdate): void {
     const before = this.update();
-    this.tempo.take(update, Date.now());
     this.update.set(update);
     const held = this.heldAt();
     if (held !== null && (before?.generation !== update.generation || update.total < held)) {
@@ -305,7 +315,7 @@ export class LiveTable {
   private hold(): void {
     const update = this.update();
     if (this.order() !== 'newest' || this.heldAt() !== null || !update?.rows.length) return;
-    this.heldAt.set(Math.min(update.total, this.sheet?.total ?? update.total));
+    this.heldAt.set(update.total);
     this.showRows(update);
   }
 

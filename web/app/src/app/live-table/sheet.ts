@@ -48,7 +48,6 @@ export class Sheet {
   private isApplying = false;
   private isMeasured = false;
   private slidAt = 0;
-  private displayed: number | null = null;
   private pressedRow: { key: string | undefined; x: number; y: number } | null = null;
   private raised: ReadonlySet<string> = new Set();
 
@@ -131,34 +130,16 @@ export class Sheet {
     this.sample = update.rows;
     const isRewritten = this.looks.take(update, now);
     const step = this.rows.take(update, now);
-    const done = () => {
-      this.displayed = update.total;
-    };
     if (step.kind === 'patch') {
       if (step.insert.length) this.slide(step.insert.length, now);
-      if (step.insert.length || step.remove.length)
-        this.grid.applyTransactionAsync(
-          { add: step.insert, addIndex: 0, remove: step.remove, update: step.update },
-          done,
-        );
-      if (step.add.length || (step.update.length && !step.insert.length && !step.remove.length))
-        this.grid.applyTransactionAsync(
-          { add: step.add, update: step.insert.length || step.remove.length ? [] : step.update },
-          done,
-        );
+      this.grid.applyTransaction({ add: step.insert, addIndex: 0, remove: step.remove, update: step.update });
+      if (step.add.length) this.grid.applyTransaction({ add: step.add });
     } else if (step.kind === 'replace') {
-      this.grid.flushAsyncTransactions();
-      done();
       this.grid.setGridOption('animateRows', false);
       this.grid.setGridOption('rowData', step.rows);
     }
     if (isRewritten || !this.isMeasured) this.measure();
     if (isRewritten) this.rewrite();
-  }
-
-  /** How many rows the table had when what is on the screen was shown: the grid is a moment late. */
-  get total(): number | null {
-    return this.displayed;
   }
 
   /** Shows the beginning of another page, or its end for who turns back, and goes on in the focused column. */
@@ -188,7 +169,6 @@ export class Sheet {
       },
       // The server has filtered already, by rules of its own.
       alwaysPassFilter: () => true,
-      asyncTransactionWaitMillis: 100,
       rowSelection: { mode: 'multiRow', checkboxes: false, headerCheckbox: false, enableClickSelection: true },
       // Arrows walk through the cells, as in every grid; Tab goes on to the pager instead of through all of them.
       tabToNextCell: () => false,
