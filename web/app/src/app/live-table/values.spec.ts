@@ -57,6 +57,8 @@ describe('shown', () => {
     const iso = new Date(NOW - 42_000).toISOString();
     expect(shown(iso, 'timestamp', { kind: 'relative' }, undefined, NOW)).toBe('42 s ago');
     expect(shown(Math.round(NOW / 1000) + 600, 'int64', { kind: 'relative' }, undefined, NOW)).toBe('in 10 min');
+    expect(shown(NOW - 3_700, 'int64', { kind: 'relative' }, undefined, NOW)).toBe('3 s ago');
+    expect(shown(NOW - 700, 'int64', { kind: 'relative' }, undefined, NOW)).toBe('now');
     expect(shown('no time', 'string', { kind: 'relative' })).toBe('no time');
   });
 });

@@ -186,8 +186,12 @@ function epochMs(moment: number, type: WireType): number {
   return type === 'timestamp' || Math.abs(moment) >= 1e11 ? moment : moment * 1000;
 }
 
+/** In whole seconds: what says so is written anew once a second. */
 function ago(milliseconds: number): string {
-  return milliseconds < 0 ? `in ${duration(-milliseconds)}` : `${duration(milliseconds)} ago`;
+  const seconds = Math.trunc(Math.abs(milliseconds) / 1000);
+  if (seconds === 0) return 'now';
+  const text = seconds < 10 ? `${seconds} s` : duration(1000 * seconds);
+  return milliseconds < 0 ? `in ${text}` : `${text} ago`;
 }
 
 function localTime(iso: string, hasDay: boolean, hasMillis: boolean): string {
