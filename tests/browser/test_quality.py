@@ -21,8 +21,8 @@ pytestmark = pytest.mark.integration
 WEB = Path(__file__).parents[2] / "web"
 MAX_BUNDLE_BYTES = 450_000
 MOUNTS = 90
-# Whatever a grid leaves behind is more than this: it has dozens of listeners, hundreds of nodes and 300 rows. Of the heap
-# some 20 kB are the browser's own: code that it has compiled and answers that it remembers for its debugger.
+# Whatever a grid leaves behind is more than this: it has dozens of listeners, hundreds of nodes and 300 rows. Of the
+# heap, some 20 kB are the browser's own: code that it has compiled, and answers that it remembers for its debugger.
 MOST_PER_MOUNT = {"JSEventListeners": 0.5, "Nodes": 5, "JSHeapUsedSize": 40_000}
 
 

@@ -21,8 +21,15 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 _STEADY_AFTER_S = 3.0
 # A stream that cannot go on from its checkpoint so many times in a row never will.
 _TRIES = 3
-# What has nothing to do with the checkpoint, and passes: Kafka, the disk, the memory.
-_PASSING = ("org.apache.kafka", "No space left on device", "java.lang.OutOfMemoryError")
+# What has nothing to do with the checkpoint, and passes: Kafka, the disk, the memory, and workers of a cluster that are
+# lost, or have a batch job where the stream was a moment ago.
+_PASSING = (
+    "org.apache.kafka",
+    "No space left on device",
+    "java.lang.OutOfMemoryError",
+    "ExecutorLostFailure",
+    "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
+)
 
 
 class Running:
