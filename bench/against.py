@@ -13,6 +13,7 @@ from peer.crowd import crowd
 from peer.first_minute import first_minute
 from peer.growth import growth
 from peer.latency import latency, long
+from peer.restart import restart
 from peer.swap import swap
 from stage import Suite
 
@@ -34,6 +35,7 @@ SUITE = Suite(
         **{f"backfill-{how}": partial(backfill, how=how) for how in KINDS},
         "viewers": crowd,
         "swap": swap,
+        "restart": restart,
         "growth": growth,
         "long": long,
         "browser": browser,

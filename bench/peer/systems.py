@@ -124,6 +124,16 @@ class System(ABC):
                 said = (self.directory / "log").read_text(errors="replace")[-2_000:]
                 raise LiveboardError(f"a process of {self.name} ended with exit code {process.returncode}: {said}")
 
+    def kill(self) -> None:
+        """kill -9 of all its processes; they are gone when this returns, and it can be started again."""
+        family = self.processes()
+        for process in family:
+            process.kill()
+        for started in self._started:
+            started.wait()
+        psutil.wait_procs(family, _STOP_S)
+        self._started = []
+
     def processes(self) -> list[psutil.Process]:
         """All its processes."""
         roots = [psutil.Process(process.pid) for process in self._started]

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from liveboard.orchestrator import running
+from liveboard.backoff import Backoff
 from liveboard.orchestrator.running import Running
 from liveboard.orchestrator.schemas import Schemas
 
@@ -49,7 +49,7 @@ class Knowing:
 def test_b24_only_what_a_checkpoint_cannot_get_over_is_built_anew(
     why: str, is_hopeless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running.Backoff, "over", property(lambda self: True))
+    monkeypatch.setattr(Backoff, "over", property(lambda self: True))
     generation, said = Dying(why), list[str]()
     kept = Running(
         lambda name: cast(Any, generation), cast(Schemas, Knowing()), said.append, lambda why: why, lambda name: False
