@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from harness import until
 
+from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.admin import Admin
 
 pytestmark = pytest.mark.integration
@@ -27,3 +28,21 @@ def test_who_comes_second_has_no_error(kafka: str) -> None:
     assert set(_TOPICS) <= Admin({"bootstrap.servers": kafka}).partitions().keys()
     _at_once(kafka, lambda admin: admin.delete)
     until(lambda: Admin({"bootstrap.servers": kafka}).partitions().keys().isdisjoint(_TOPICS), "the end of the topics")
+
+
+def test_a_topic_that_was_not_there_is_found_when_it_is(kafka: str) -> None:
+    admin, other = (Admin({"bootstrap.servers": kafka}) for _ in range(2))
+    admin.create(["known"])
+    assert admin.offsets({"known": 1}, "latest") == {"known": {"0": 0}}
+    with pytest.raises(LiveboardError, match="cannot read Kafka topic 'late'"):
+        admin.offsets({"late": 1}, "latest")
+    other.create(["late"])
+
+    def is_found() -> bool:
+        try:
+            return admin.offsets({"late": 1}, "latest") == {"late": {"0": 0}}
+        except LiveboardError:
+            return False
+
+    until(is_found, "the topic")
+    other.delete(["known", "late"])

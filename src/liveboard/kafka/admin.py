@@ -24,6 +24,9 @@ from liveboard.kafka import trouble
 _TIMEOUT_S = 30.0
 # How often a client that gets no answer is asked why.
 _LOOK_S = 1.0
+# A client remembers for a quarter of an hour that a topic has no leader or does not exist, also where that was so for a
+# moment only.
+KNOWN_MS = 1_000
 # Two values of the largest allowed size (8 MiB) in one joined row.
 MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
 _CHANGELOG_CONFIG = {
@@ -54,7 +57,8 @@ class Admin:
 
     def _connect(self) -> None:
         try:
-            self._client = AdminClient({**self._config, "log_level": 0, "error_cb": self._complaints})  # type: ignore[dict-item]
+            config = {**self._config, "log_level": 0, "metadata.max.age.ms": KNOWN_MS, "error_cb": self._complaints}
+            self._client = AdminClient(config)  # type: ignore[arg-type]
         except KafkaException as error:
             raise LiveboardError(f"kafka: expected settings that can be used, found: {_text(error)}") from None
 

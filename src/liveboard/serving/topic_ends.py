@@ -10,8 +10,9 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from liveboard.kafka.admin import KNOWN_MS
+
 _ASK_AGAIN_S = 0.5
-_KNOWN_MS = 1_000
 
 Ask = Callable[[str], "Future[Any]"]
 """Asks for the end of a topic; the answer has it as `offset`, or is a KafkaException."""
@@ -19,8 +20,7 @@ Ask = Callable[[str], "Future[Any]"]
 
 def asking(client_config: Mapping[str, str]) -> Ask:
     """Asks Kafka, with the certificates as they are now."""
-    # A client that knows one topic remembers for a quarter of an hour that another one does not exist.
-    admin = AdminClient({**client_config, "log_level": 0, "metadata.max.age.ms": str(_KNOWN_MS)})
+    admin = AdminClient({**client_config, "log_level": 0, "metadata.max.age.ms": str(KNOWN_MS)})
 
     def ask(topic: str) -> Future[Any]:
         place = TopicPartition(topic, 0)
