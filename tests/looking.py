@@ -22,9 +22,8 @@ COUNT_FEWEST_ROWS = """() => {
         return top >= 0 && top < view.clientHeight && getComputedStyle(row).opacity > 0.5;
     };
     const look = () => {
-        for (const grid of document.querySelectorAll('app-live-table')) {
-            const view = grid.querySelector('.ag-grid-viewport');
-            const rows = [...grid.querySelectorAll('.ag-row')].filter(row => isShown(row, view));
+        for (const view of document.querySelectorAll('app-live-table .ag-grid-viewport')) {
+            const rows = [...view.querySelectorAll('.ag-row')].filter(row => isShown(row, view));
             window.fewest = Math.min(window.fewest, rows.length);
         }
         requestAnimationFrame(look);
