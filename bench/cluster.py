@@ -43,8 +43,12 @@ def cluster(stage: Stage) -> list[Figure]:
     """The default board: its build, cold and warm, then an even load; what all processes take for both."""
     sparks: list[AbstractContextManager[_Spark]] = [nullcontext(_Spark("this machine alone"))]
     sparks += [_standalone(stage, workers) for workers in stage.sizes.workers]
-    sparks.append(_on_yarn(stage))
     return [figure for spark in sparks for figure in _with(stage, spark)]
+
+
+def on_yarn(stage: Stage) -> list[Figure]:
+    """The same on YARN."""
+    return _with(stage, _on_yarn(stage))
 
 
 def _with(stage: Stage, running: AbstractContextManager[_Spark]) -> list[Figure]:

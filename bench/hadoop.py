@@ -25,6 +25,8 @@ from liveboard.install import java, libraries
 _PATIENCE_S = 300.0
 _INSIDE_PYSPARK = ("hadoop-client-*.jar", "slf4j-api-*.jar", "log4j-*.jar", "*commons-logging-*.jar", "jcl-over-*.jar")
 _YARN = "org.apache.hadoop.yarn.server"
+# More than there are cores: a stream's tasks mostly wait.
+_SLOTS = 24
 _SMALL = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 # What Hadoop does with Java that later Javas will not let it do.
 _ALLOWED = ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"]
@@ -54,11 +56,12 @@ def yarn(directory: Path, files: str) -> Iterator[dict[str, str]]:
     manager |= {f"{name}.address": f"127.0.0.1:{closed_port()}" for name in ("scheduler", "resource-tracker")}
     node = dict.fromkeys(("address", "localizer.address", "webapp.address"), "127.0.0.1:0")
     node |= {"local-dirs": str(home / "local"), "log-dirs": str(home / "logs")}
-    node |= {"resource.memory-mb": "8192", "vmem-check-enabled": "false"}
+    node |= {"resource.memory-mb": "8192", "resource.cpu-vcores": str(_SLOTS), "vmem-check-enabled": "false"}
     # This machine's disk may be fuller than YARN likes.
     node |= {"disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9"}
     site = {f"yarn.resourcemanager.{name}": value for name, value in manager.items()}
     site |= {f"yarn.nodemanager.{name}": value for name, value in node.items()}
+    site["yarn.scheduler.maximum-allocation-vcores"] = str(_SLOTS)
     # The only one that needs no file of queues.
     site["yarn.resourcemanager.scheduler.class"] = f"{_YARN}.resourcemanager.scheduler.fifo.FifoScheduler"
     _write(home / "conf" / "yarn-site.xml", site)

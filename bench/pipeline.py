@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backfill import backfill
-from cluster import cluster
+from cluster import cluster, on_yarn
 from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
@@ -29,6 +29,7 @@ SUITE = Suite(
         "memory": memory,
         "floor": floor,
         "cluster": cluster,
+        "yarn": on_yarn,
         "healing": healing,
     },
     seconds=120,
