@@ -14,7 +14,7 @@ import time
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -128,7 +128,9 @@ class System(ABC):
         """kill -9 of all its processes; they are gone when this returns, and it can be started again."""
         family = self.processes()
         for process in family:
-            process.kill()
+            # What watches over the others takes some of them with it.
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         for started in self._started:
             started.wait()
         psutil.wait_procs(family, _STOP_S)
