@@ -141,6 +141,18 @@ def test_b7_rows_that_overtake_each_other_are_put_in_order_and_a_very_late_one_i
         assert table.window(0, 10)[0] == [b"0-0", b"0-2", b"1-0", b"0-3", b"0-4", b"1-1", b"0-1"]
 
 
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 9), st.integers(0, 6))
+def test_b7_the_order_does_not_depend_on_which_rows_come_at_once(seconds: list[int], at_once: int, most: int) -> None:
+    changes = [(b"0-%d" % n, row(n, second)) for n, second in enumerate(seconds)]
+    one_by_one, batched = Table("t", "g1", COLUMNS), Table("t", "g1", COLUMNS)
+    with patch("liveboard.serving.table.LATE_BY_ROWS", most):
+        for change in changes:
+            one_by_one.apply([change])
+        for first in range(0, len(changes), at_once):
+            batched.apply(changes[first : first + at_once])
+    assert batched.window(0, 100) == one_by_one.window(0, 100)
+
+
 @given(st.integers(1, 300), st.lists(st.integers(1, 100), max_size=10))
 def test_the_cap_lets_the_oldest_go_and_counts_them(cap: int, batches: list[int]) -> None:
     table = Table("t", "g1", COLUMNS, max_rows=cap)

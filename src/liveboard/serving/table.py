@@ -119,29 +119,24 @@ class Table:
     def apply(self, changes: Iterable[Change]) -> Applied:
         """Puts the changes into the table; a row that is written again as it is counts as no change."""
         applied = Applied()
-        before, positions, rows, keys, base = applied.before, self._positions, self._rows, self._keys, self._base
+        before, positions, rows, base = applied.before, self._positions, self._rows, self._base
+        new: dict[bytes, bytes] = {}
         for key, row in changes:
             at = positions.get(key)
-            if row is None:
-                if at is not None:
-                    self._remove(key, at, applied)
-            elif at is None:
-                if self.evicted and self._is_before_all(key, row):
-                    continue
-                at = base + len(rows)
-                positions[key] = at
-                keys.append(key)
-                rows.append(row)
-                # Of a row that was there in this batch before, what it was is known already.
-                before.setdefault(at, None)
-                self.updates += 1
-                if at > base and self.has_ts and (key[:1] == _BY_KEY or not _is_before(rows[-2], row)):
-                    self._settle(before)
+            if at is None:
+                if row is None:
+                    new.pop(key, None)
+                elif not (self.evicted and self._is_before_all(key, row)):
+                    new[key] = row
+            elif row is None:
+                self._remove(key, at, applied)
             elif (old := rows[at - base]) != row:
                 assert old is not None
                 before.setdefault(at, (key, old))
                 rows[at - base] = row
                 self.updates += 1
+        if new:
+            self._add(new, applied)
         if self._max_rows and len(self) > self._max_rows:
             step = int(self._max_rows * _EVICTED_AT_ONCE)
             self._evict(len(self) - self._max_rows + step, applied)
@@ -221,31 +216,51 @@ class Table:
         skipped = bisect_right(range(len(holes)), position, key=lambda i: holes[i] - i) if holes else 0
         return min(position + skipped, self.end)
 
-    def _settle(self, before: dict[int, Row | None]) -> None:
-        """Brings the last row to its place among those that came shortly before it."""
-        keys, rows = self._keys, self._rows
-        newest = self.row(self.end - 1)
-        assert newest is not None
-        ordinal = _ordinal(*newest)
-        most = NEW_KEY_AMONG_ROWS if newest[0][:1] == _BY_KEY else LATE_BY_ROWS
-        places = [len(rows) - 1]
-        for at in range(len(rows) - 2, -1, -1):
-            row = self.row(self._base + at)
-            if row is None:
-                continue
-            if _ordinal(*row) < ordinal:
-                break
-            if len(places) > most:
-                return
-            places.append(at)
-        for to, at in itertools.pairwise(places):
-            moved = self.row(self._base + at)
-            assert moved is not None
-            before.setdefault(self._base + at, moved)
-            keys[to], rows[to] = moved
-            self._positions[moved[0]] = self._base + to
-        keys[places[-1]], rows[places[-1]] = newest
-        self._positions[newest[0]] = self._base + places[-1]
+    def _add(self, new: dict[bytes, bytes], applied: Applied) -> None:
+        """Puts new rows behind all others, or among the last ones where they belong."""
+        if self.has_ts and not self._come_in_order(new):
+            self._add_among(new, applied)
+        else:
+            self._append(new, applied)
+        self.updates += len(new)
+
+    def _come_in_order(self, new: dict[bytes, bytes]) -> bool:
+        """Whether each belongs behind all before it, as their times alone tell."""
+        if next(iter(new))[:1] == _BY_KEY:
+            return False
+        times = [row[TS_AT] for row in (*filter(None, self._rows[-1:]), *new.values())]
+        return all(map(operator.lt, times, times[1:]))
+
+    def _append(self, new: dict[bytes, bytes], applied: Applied) -> None:
+        added = range(self.end, self.end + len(new))
+        self._keys += new
+        self._rows += new.values()
+        self._positions.update(zip(new, added, strict=True))
+        # Of a row that was removed in this batch, what was at its position is known already.
+        applied.before = {**dict.fromkeys(added), **applied.before}
+
+    def _add_among(self, new: dict[bytes, bytes], applied: Applied) -> None:
+        """Each is brought to its place among those that came shortly before it; all are moved at once."""
+        most = NEW_KEY_AMONG_ROWS if next(iter(new))[:1] == _BY_KEY else LATE_BY_ROWS
+        tail = _Tail(self._keys, self._rows, self._last_places(most + 1), most)
+        for key, row in new.items():
+            tail.insert(key, row)
+        places = tail.looked_at[tail.unmoved :]
+        before = {self._base + at: self.row(self._base + at) for at in places}
+        added = range(len(self._rows), len(self._rows) + len(new))
+        self._append(new, applied)
+        applied.before = {**before, **applied.before}
+        moved = zip([*places, *added], tail.keys[tail.unmoved :], tail.rows[tail.unmoved :], strict=True)
+        for at, key, row in moved:
+            self._keys[at], self._rows[at], self._positions[key] = key, row, self._base + at
+
+    def _last_places(self, count: int) -> Sequence[int]:
+        """Where the last rows are in the lists, in their order."""
+        end = len(self._rows)
+        if not self._holes or self._holes[-1] < self.end - count:
+            return range(max(0, end - count), end)
+        there = (at for at in range(end - 1, -1, -1) if self._rows[at] is not None)
+        return list(itertools.islice(there, count))[::-1]
 
     def _remove(self, key: bytes, position: int, applied: Applied) -> None:
         at = position - self._base
@@ -300,6 +315,63 @@ class Table:
         return _ordinal(key, row) < _ordinal(*first) if key[:1] == _BY_KEY else row[TS_AT] < first[1][TS_AT]
 
 
+class _Tail:
+    """The last rows of a table, as far back as new ones belong, with the new ones among them."""
+
+    def __init__(
+        self, keys: Sequence[bytes | None], rows: Sequence[bytes | None], places: Sequence[int], most: int
+    ) -> None:
+        """`places` are where rows are in the lists; a row that belongs before more than `most` others is appended."""
+        self._of_table = keys, rows
+        self._places = places
+        self._most = most
+        self.looked_at: Sequence[int] = places[len(places) :]
+        """The places of those that were there already."""
+        self.unmoved = 0
+        """How many of them are where they were."""
+        self.keys: list[bytes] = []
+        self.rows: list[bytes] = []
+
+    def insert(self, key: bytes, row: bytes) -> None:
+        """Puts a new row where it belongs.
+
+        It is looked for from the end on, so it does not matter which others were put in at once with it: all replicas
+        come to the same order.
+        """
+        ordinal, nearest, furthest = _ordinal(key, row), 0, 1
+        while furthest <= self._most and self._is_behind(furthest, ordinal):
+            nearest, furthest = furthest, 2 * furthest
+        furthest = min(furthest, self._most + 1)
+        self._cover(furthest)
+        end = len(self.keys)
+        at = bisect_left(range(end), ordinal, max(0, end - furthest), end - nearest, key=self._ordinal_at)
+        if end - at > self._most:
+            at = end
+        self.keys.insert(at, key)
+        self.rows.insert(at, row)
+        self.unmoved = min(self.unmoved, at)
+
+    def _is_behind(self, distance: int, ordinal: tuple[bytes, int, bytes]) -> bool:
+        """Whether there is a row at that distance from the end, and it belongs behind this one."""
+        self._cover(distance)
+        return distance <= len(self.keys) and self._ordinal_at(-distance) > ordinal
+
+    def _ordinal_at(self, at: int) -> tuple[bytes, int, bytes]:
+        return _ordinal(self.keys[at], self.rows[at])
+
+    def _cover(self, distance: int) -> None:
+        """Looks at rows up to that distance from the end, where there are so many."""
+        missing = distance - len(self.keys)
+        if missing <= 0 or len(self.looked_at) == len(self._places):
+            return
+        looked_at = self._places[-(len(self.looked_at) + missing) :]
+        more = looked_at[: len(looked_at) - len(self.looked_at)]
+        for mine, of_table in zip((self.keys, self.rows), self._of_table, strict=True):
+            mine[:0] = [cast(bytes, of_table[at]) for at in more]
+        self.unmoved += len(more)
+        self.looked_at = looked_at
+
+
 def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes]]:
     """The keys and the values in the table's order."""
     keys, values = _listed(rows), _listed(rows.values())
@@ -343,10 +415,6 @@ def _are_in_order(keys: Sequence[bytes], values: Sequence[bytes]) -> bool:
             if _ordinal(keys[doubtful], values[doubtful]) > _ordinal(keys[doubtful + 1], values[doubtful + 1]):
                 return False
     return True
-
-
-def _is_before(row: bytes | None, other: bytes) -> bool:
-    return row is not None and row[TS_AT] < other[TS_AT]
 
 
 def _ordinal(key: bytes, row: bytes) -> tuple[bytes, int, bytes]:
