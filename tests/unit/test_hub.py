@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -303,15 +304,7 @@ def test_what_cannot_be_done_changes_nothing() -> None:
     asyncio.run(play())
 
 
-def test_many_viewers_are_sent_to_in_rounds_and_each_once() -> None:
-    class Crowd:
-        """As many viewers as the test says."""
-
-        size = 1
-
-        def __len__(self) -> int:
-            return self.size
-
+def test_many_frames_are_sent_in_rounds_and_each_once() -> None:
     class Sends:
         def __init__(self) -> None:
             self.times = 0
@@ -320,18 +313,24 @@ def test_many_viewers_are_sent_to_in_rounds_and_each_once() -> None:
             self.times += 1
 
     async def play() -> None:
-        crowd, one, other = Crowd(), Sends(), Sends()
-        rounds = Rounds(crowd)
+        one, other = Sends(), Sends()
+        rounds = Rounds()
         for _ in range(3):
             rounds.call(one)
         rounds.call(other)
         assert (one.times, other.times) == (0, 0)
         await asyncio.sleep(0)
         assert (one.times, other.times) == (1, 1)
-        # A round of so many takes days.
-        crowd.size = 10**10
+        # Two frames are few, however many viewers there are.
         rounds.call(one)
         await asyncio.sleep(0)
-        assert (one.times, other.times) == (1, 1)
+        assert (one.times, other.times) == (2, 1)
+        # A frame that takes days.
+        with patch("liveboard.serving.rounds.FRAMES_PER_S", 1e-6):
+            rounds.call(other)
+            await asyncio.sleep(0)
+        rounds.call(one)
+        await asyncio.sleep(0)
+        assert (one.times, other.times) == (2, 2)
 
     asyncio.run(play())

@@ -37,7 +37,7 @@ class Hub(Watcher):
         self._counters = counters
         self._limits = limits
         self._sql = sql
-        self._rounds = Rounds(self.viewers)
+        self._rounds = Rounds()
 
     @property
     def subscriptions(self) -> int:
