@@ -8,7 +8,7 @@ which tell what really came.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 from operator import or_
 
 from pyspark.sql import Column as Expr
@@ -18,6 +18,7 @@ from liveboard.contract.board import Source
 from liveboard.contract.paths import Path, path_text
 from liveboard.contract.schema import Column
 from liveboard.pipeline.fields import exact, field_of, is_wrong, read_type
+from liveboard.pipeline.folding import folded
 from liveboard.pipeline.formats import Format, Rule, is_text, shown, text_of
 from liveboard.pipeline.shape import VARIANT, Shape, fields_text, shape_of, variant_at
 
@@ -55,7 +56,7 @@ class JsonFormat(Format):
         """The document without types in mind."""
         if self._is_whole:
             return None
-        odd = reduce(or_, [self._odd(column) for column in self.columns], self._is_corrupt())
+        odd = folded(or_, [self._is_corrupt(), *(self._odd(column) for column in self.columns)])
         variants = {name: Shape(VARIANT) for name in self._shape.fields}
         return F.when(odd, self._read(f"struct<{fields_text(variants)}>"))
 

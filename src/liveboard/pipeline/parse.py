@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from operator import or_
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from liveboard.contract.schema import Column
 from liveboard.pipeline.avro_format import AvroFormat, AvroSchemas
 from liveboard.pipeline.debezium_format import DebeziumFormat
 from liveboard.pipeline.encode import timestamp_text
+from liveboard.pipeline.folding import folded
 from liveboard.pipeline.formats import Format, Rule
 from liveboard.pipeline.json_format import JsonFormat
 from liveboard.pipeline.kafka_columns import kafka_rules, kafka_value, need_headers
@@ -149,7 +150,7 @@ def _value(format: Format, column: Column) -> Expr:
 def _row(format: Format, rules: Sequence[Rule]) -> Expr:
     """The typed row, null when the record was refused."""
     values = [_value(format, column).alias(column.name) for column in format.source.columns]
-    refused = reduce(or_, [rule.broken for rule in rules])
+    refused = folded(or_, [rule.broken for rule in rules])
     found = F.when(format.has_row() & ~refused, F.struct(*values))
     if not format.source.by_key:
         return found
