@@ -79,6 +79,9 @@ _CONF = {
     # minutes.
     "spark.kafka.producer.cache.timeout": "60s",
     "spark.kafka.producer.cache.evictorThreadRunInterval": "20s",
+    # What a generation remembered is put away by this round, not by one a minute: of a hundred swaps in a row, each had
+    # files and threads of its own until then.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "15s",
     # A board of a million rows is built as fast with this heap as with a larger one: what grows is in RocksDB, whose
     # buffers are 64 MiB each by default, two for every partition of every join.
     "spark.driver.memory": "640m",
