@@ -34,6 +34,8 @@ class TokenEndpoint:
         self.clients = clients
         self.key = key or new_key()
         self.slow = threading.Event()
+        self.life_s = _LIFE_S
+        """How long what it gives from now on is good for."""
         self.given: list[str] = []
         """Every token that was ever given."""
         self._certificate = certificate
@@ -75,7 +77,7 @@ class TokenEndpoint:
     def token(self, client: str) -> str:
         """A token for the client, signed with RS256."""
         now = int(time.time())
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": client, "scope": SCOPE, "iat": now, "exp": now + _LIFE_S}
+        claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": client, "scope": SCOPE, "iat": now, "exp": now + self.life_s}
         signed = f"{_encoded({'alg': 'RS256', 'kid': _KEY_ID, 'typ': 'JWT'})}.{_encoded(claims)}"
         return f"{signed}.{_base64(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
@@ -89,7 +91,7 @@ class TokenEndpoint:
         if form.get("scope") != [SCOPE]:
             return 400, {"error": "invalid_scope"}
         self.given.append(self.token(client))
-        return 200, {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": _LIFE_S}
+        return 200, {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": self.life_s}
 
     def jwks(self) -> dict[str, Any]:
         """The public key."""

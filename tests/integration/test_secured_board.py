@@ -7,6 +7,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -32,6 +33,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 VIEWER_KEY = "viewer-key-93ab55aa"
 SPARK_SECRET = "spark-secret-71c2d4"
+# How long a token is good for: shorter than anybody would make it.
+_TOKEN_S = 15
 READ, WRITE, CREATE = AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE
 
 
@@ -63,6 +66,7 @@ def test_b4_b13_a_board_on_a_secured_cluster(broker: SecuredBroker, tmp_path: Pa
         with _serving(board, run) as server:
             _refuses_what_may_not_be_read(broker, board)
             _survives_permissions_that_are_taken_away(broker, board)
+            _survives_a_token_endpoint_that_is_away(broker, board)
             until(lambda: b"could not be built" in _get(port, "/api/tables/control_raw"), "the server")
             seen = {path: _get(port, path) for path in ("/metrics", "/api/tables/orchestrator_status")}
             seen |= {path: _get(port, path) for path in ("/api/tables", "/api/tables/control_raw", "/readyz")}
@@ -162,6 +166,7 @@ def _status(port: int) -> bytes:
 
 def _waits_for_the_token_endpoint_and_for_permission(broker: SecuredBroker, board: Swapping) -> None:
     broker.secure_tokens.close()
+    broker.secure_tokens.life_s = _TOKEN_S
     broker.revoke(READ, "accounts")
     board.start()
     board.pipeline.wait_for("waiting for Kafka: kafka.sasl.token_endpoint_url: expected a token from ")
@@ -228,6 +233,21 @@ def _survives_permissions_that_are_taken_away(broker: SecuredBroker, board: Swap
         board.ask(wiring(1))
     board.wait_until_live(wiring(1))
     board.wait_for(lambda status: not status.message)
+
+
+def _survives_a_token_endpoint_that_is_away(broker: SecuredBroker, board: Swapping) -> None:
+    live = board.status().live
+    broker.secure_tokens.close()
+    # Nobody's token is good any more, and everybody has to show one.
+    time.sleep(_TOKEN_S)
+    with broker.down():
+        pass
+    why = "stopped, since Kafka does not let us in any more: kafka.sasl.token_endpoint_url: expected a token from "
+    board.pipeline.wait_for(why)
+    board.fill(1)
+    broker.secure_tokens.open()
+    assert board.wait_until_live(wiring(1)) == live
+    board.expect_oracle(live)
 
 
 def _sentence(operation: str, *topics: str) -> str:

@@ -145,7 +145,7 @@ class Ownership:
         return now_s() - self._sure_s < _LEASE_S
 
     def _claim(self) -> None:
-        offset = self._say("claim")
+        offset = self._claimed()
         deadline = time.monotonic() + _PATIENCE_S
         while self._next <= offset:
             self._listen(_WAIT_S)
@@ -157,6 +157,17 @@ class Ownership:
                 f"{who}: stop that one, wait for its end with --standby, or give this board another name (board.name); "
                 f"once that one has been silent for {SILENCE_S:.0f} s, its board can be taken over"
             )
+
+    def _claimed(self) -> int:
+        """Says it until Kafka has it: a client that was just made may need its time until it is let in."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return self._say("claim")
+            except LiveboardError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_WAIT_S)
 
     def _is_mine(self) -> bool:
         return self._holder is not None and self._holder.said.run == self._me.run
