@@ -18,7 +18,8 @@ from liveboard.client.update import Update
 from liveboard.contract.board import Board
 
 PROBE = "probe"
-_KEYS = 5_000
+# Of the load of a second: a key has few records, however fast they come.
+_KEYS_OF_A_SECOND = 100
 _PROBES_PER_S = 20
 _TICK_S = 0.02
 # So much of the load comes late, by the times of its records.
@@ -40,6 +41,7 @@ class Load:
         self.number = 0
         self._board = board
         self._rate = rate
+        self._keys = rate * _KEYS_OF_A_SECOND
         self._random = Random(f"load {seed}")
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "log_level": 0})
         self._running = threading.Event()
@@ -111,7 +113,7 @@ class Load:
                     due, probes_due = int(elapsed * self._rate), int(elapsed * _PROBES_PER_S)
                     now_ms = int(time.time() * 1000)
                     for _ in range(due - produced):
-                        made = event(self._random, self.number, _KEYS, self._board, now_ms - _LATE_MS)
+                        made = event(self._random, self.number, self._keys, self._board, now_ms - _LATE_MS)
                         self._produce(made)
                     for _ in range(probes_due - probes):
                         value = f'{{"userId":"{PROBE}","accountType":"{PROBE}","balance":{len(self.sent)}}}'.encode()

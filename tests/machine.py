@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -24,10 +25,16 @@ class Disk:
 
     def fill(self) -> None:
         """Leaves nothing free."""
-        if self.place.is_mount():
-            found = os.statvfs(self.place)
-            with self._ballast.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, max(1, found.f_bavail * found.f_frsize))
+        while self.place.is_mount() and (free := os.statvfs(self.place)).f_bavail:
+            try:
+                with self._ballast.open("wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize)
+            except OSError as error:
+                # Whoever uses the disk has written meanwhile.
+                if error.errno != errno.ENOSPC:
+                    raise
+            else:
+                return
 
     def clear(self) -> None:
         """Gives the space back."""

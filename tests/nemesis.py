@@ -6,10 +6,12 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import psutil
 from confluent_kafka import Producer
 from harness import until
 from msgspec.structs import replace as changed
@@ -44,7 +46,9 @@ _CHECKPOINT_S = 17.0
 def _signalled(who: str, number: signal.Signals) -> Callable[[System], None]:
     def send(system: System) -> None:
         for process in system.processes()[who]:
-            process.send_signal(number)
+            # Java starts small helpers that end at once.
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
 
     return send
 
@@ -122,7 +126,7 @@ def _confused(system: System) -> None:
 
 def _checkpoint(system: System) -> Path:
     """Of what is live."""
-    return system.board.pipeline.storage / "pipeline" / str(system.board.status().live)
+    return system.board.pipeline.checkpoints / str(system.board.status().live)
 
 
 def _forgetful(system: System) -> None:
@@ -199,6 +203,7 @@ DAMAGES = [
 SLOW = [
     Fault("spark is killed", _kill("spark"), _start, **_SLOW),  # type: ignore[arg-type]
     Fault("pipeline is killed", _kill("pipeline"), _start, **_SLOW),  # type: ignore[arg-type]
+    Fault("a standby replaces the pipeline", System.replace_the_pipeline, **_SLOW),  # type: ignore[arg-type]
     Fault("broker is killed", _broker_killed, lambda system: system.broker.start(), weight=0.15, alone=True),
     Fault("a checkpoint is lost", _forgetful, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]
     Fault("a changelog is deleted", _changelog_deleted, least_s=_CHECKPOINT_S, **_SLOW),  # type: ignore[arg-type]

@@ -52,6 +52,12 @@ class Pipeline:
                 stderr=log,
             )
 
+    @property
+    def checkpoints(self) -> Path:
+        """Where those of its generations are, each in a directory of its own."""
+        shared = self.environment.get("LIVEBOARD_STORAGE_CHECKPOINTS")
+        return next(Path(shared).iterdir()) if shared else self.storage / "pipeline"
+
     def is_running(self) -> bool:
         """Whether it has not ended."""
         return bool(self._process.poll() is None)

@@ -34,6 +34,8 @@ _PAUSE_S = 0.3
 _OVERLAPPING = 0.25
 _MB = 1024 * 1024
 _UNDISTURBED_S = 60.0
+_MANY_SWAPS = 10
+_REST_S = 120
 # How long after a fault events may still be late: all of these are told.
 _MARGINS_S = (0.0, 2.0, 5.0)
 
@@ -112,6 +114,11 @@ class Soak:
         if count % 2:
             target.board.ask(target.here)
         target.expect_healed()
+        if count > _MANY_SWAPS:
+            # Kafka and Spark put away what they do not need any more within a minute or two.
+            time.sleep(_REST_S)
+            self._look()
+            self._say(f"{_REST_S} s later: {self._told(-1)}")
 
     def report(self) -> None:
         """Says what was seen of memory and lag."""

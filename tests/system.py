@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -156,6 +157,7 @@ class System:
                     directory,
                     LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS=links["PIPELINE"].address,
                     LIVEBOARD_STORAGE_DIR=str(self.disks["pipeline"].place / "storage"),
+                    LIVEBOARD_STORAGE_CHECKPOINTS=str(self.disks["pipeline"].place / "checkpoints"),
                     LIVEBOARD_CONTROL_RETIRE_AFTER="0 s",
                     LIVEBOARD_SPARK_CONF=spark_conf(QUICK_SPARK if rate <= _QUICK_RATE else {}),
                     **self.clocks["pipeline"].environment,
@@ -163,6 +165,8 @@ class System:
             )
         )
         self.board.board = _BOARD
+        self._directory = directory
+        self._pipelines = count(2)
         self.number = 0
         for number in range(2):
             self._fill(number)
@@ -194,7 +198,9 @@ class System:
         ]
         self.load = stack.enter_context(closing(Load(self.board.bootstrap, self.board.board, rate, seed)))
         self._looking[1].subscribe("final_ui", self.load.look, window=(0, _WINDOW))
-        self.crowd = stack.enter_context(closing(Crowd(ports, viewers, _WATCHED, KEY))) if viewers else None
+        # Of every table of both servers, through both clients.
+        least = 2 * len(ports) * len(_WATCHED)
+        self.crowd = stack.enter_context(closing(Crowd(ports, max(viewers, least), _WATCHED, KEY)))
 
     @property
     def here(self) -> Any:
@@ -216,6 +222,13 @@ class System:
             "server 1": [self.servers[0].process],
             "server 2": [self.servers[1].process],
         }
+
+    def replace_the_pipeline(self) -> None:
+        """A standby is started, and takes over from the one at work, which is killed."""
+        name = f"pipeline {next(self._pipelines)}"
+        log = self._directory / name
+        log.mkdir()
+        self.board.replace(log, LIVEBOARD_STORAGE_DIR=str(self.disks["pipeline"].place / name))
 
     def expect_healed(self) -> None:
         """Waits until the wiring is live, and every table and every viewer has what the oracle says."""
@@ -312,14 +325,10 @@ class System:
             until(is_so, lambda viewer=viewer: f"a view with {expected}, found {viewer.update}"[:2000])  # type: ignore[misc]
 
     def _expect_crowd(self, shown: list[dict[str, list[Any]]]) -> None:
-        if not self.crowd:
-            return
-        crowd = self.crowd
-
         def wrong() -> list[Any]:
             return [
                 seen
-                for seen in crowd.look()
+                for seen in self.crowd.look()
                 for rows in [shown[seen.server][seen.table]]
                 if seen.is_stale
                 or seen.total != len(rows)
