@@ -8,19 +8,26 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from clustered import Clustered
+from harness import emptied
 from processes import say
 from report import Figure
 from stage import Stage
 
-_RATE = 1_000
+# Few that show how long the parts wait for each other, and many, which two cores hardly carry.
+_RATES = (100, 1_000)
 
 
 def healing(stage: Stage) -> list[Figure]:
-    """A cluster of two workers, checkpoints in S3 every 15 s, a standby and two servers, under an even load."""
+    """A cluster of two workers, checkpoints in S3 every 15 s, a standby and two servers, under even loads."""
+    return [figure for rate in _RATES for figure in _at(stage, rate)]
+
+
+def _at(stage: Stage, rate: int) -> list[Figure]:
     directory, figures = Path(mkdtemp(prefix="healing-", dir=stage.directory)), []
-    with ExitStack() as parts:
+    name = f"healing at {rate:,} events/s"
+    with emptied(stage.bootstrap), ExitStack() as parts:
         running = Clustered(stage.bootstrap, directory, parts, {})
-        with running.load(_RATE):
+        with running.load(rate):
             time.sleep(stage.sizes.warm_up_s)
             faults = {
                 "nothing": lambda: None,
@@ -31,13 +38,13 @@ def healing(stage: Stage) -> list[Figure]:
                 "a server killed": running.lose_a_server,
             }
             for what, do in faults.items():
-                say(f"healing: {what}")
+                say(f"{name}: {what}")
                 began = time.monotonic()
                 do()
                 if what == "the driver killed":
-                    figures.append(Figure("healing, the standby is the owner", "s", time.monotonic() - began))
+                    figures.append(Figure(f"{name}, the standby is the owner", "s", time.monotonic() - began))
                 running.expect_followed()
-                figures.append(Figure(f"healing, {what}", "s", time.monotonic() - began))
+                figures.append(Figure(f"{name}, {what}", "s", time.monotonic() - began))
                 time.sleep(stage.sizes.rest_s)
             running.servers[0].start()
         running.expect_exact()

@@ -11,7 +11,7 @@ import psutil
 from confluent_kafka import Producer
 from keys import Shape, at_rates
 from load import Event, burst, produce, user_json
-from processes import Helper, await_ready, in_process, repeating, say, signal_between
+from processes import Helper, in_process, repeating, say, signal_between
 from report import Figure
 from run import LEFT, Run, driver_processes, following, over, sparking
 from serving import TABLE, Served, fill, latency, watch
@@ -26,6 +26,9 @@ _HOT_RATE = 200
 _CHANGED_ROWS = 10
 _EVERY_S = 0.05
 _ASKED = 7
+# With its 640 MB, Spark does nothing but clear out its heap while it plans a query over 200 topics, and holds no few
+# records of 8 MB at once.
+_ROOMY = {"spark.driver.memory": "2g"}
 _MESSAGE_BYTES = 32_000_000
 _PATIENCE_S = 6 * PATIENCE_S
 
@@ -77,7 +80,7 @@ def _viewers(stage: Stage) -> list[Figure]:
         say(f"viewers: connecting {count:,}")
         crowd = Helper("the viewers", watch, ready, counting, [served.port], count, seconds)
         begun = time.perf_counter()
-        await_ready(ready, "the viewers", PATIENCE_S)
+        crowd.await_ready(ready, PATIENCE_S)
         connected = time.perf_counter() - begun
         used = process.memory_info().rss - before
 
@@ -115,7 +118,7 @@ def _tables(stage: Stage) -> list[Figure]:
     say(f"tables: {of_each:,} records for each of {count}")
     value = b'{"userId":"u7","age":7}'
     produce(stage.bootstrap, (Event(s.topic, value) for _ in range(of_each) for s in sources.values()))
-    with sparking(stage) as spark:
+    with sparking(stage, conf=_ROOMY) as spark:
         run = Run(stage, spark, Board(sources=sources))
         begun = time.perf_counter()
         generation = run.build()
@@ -164,7 +167,7 @@ def _columns(stage: Stage) -> list[Figure]:
     stage.admin.create([source.topic])
     value = json.dumps({name: f"v{at}" if at % 2 else at / 4 for at, name in enumerate(names)}).encode()
     produce(stage.bootstrap, (Event(source.topic, value) for _ in range(records)))
-    with sparking(stage) as spark:
+    with sparking(stage, conf=_ROOMY) as spark:
         run = Run(stage, spark, Board(sources={"wide": source}))
         begun = time.perf_counter()
         generation = run.build()
@@ -215,7 +218,7 @@ def _records(stage: Stage) -> list[Figure]:
                 raise LiveboardError("Kafka did not take a large record")
 
     send(value, count)
-    with sparking(stage) as spark:
+    with sparking(stage, conf=_ROOMY) as spark:
         run = Run(stage, spark, Board(sources={"large": source}))
         begun = time.perf_counter()
         generation = run.build()

@@ -60,6 +60,15 @@ class Helper(Generic[T]):
         result: T = value
         return result
 
+    def await_ready(self, ready: Event, timeout_s: float) -> None:
+        """Returns when the signal is set; raises what the call raised, where it ended before."""
+        deadline = time.monotonic() + timeout_s
+        while not ready.wait(_CHECK_S):
+            if self._receiver.poll():
+                self.result(_END_S)
+            if time.monotonic() > deadline:
+                raise LiveboardError(f"gave up after {timeout_s:.0f} s of waiting for {self._what} to be ready")
+
 
 def signal_between() -> Event:
     """Something that one process can wait for and another one can set."""
