@@ -15,6 +15,7 @@ from peer.growth import growth
 from peer.latency import latency, long
 from peer.restart import restart
 from peer.swap import swap
+from peer.trades import trades
 from stage import Suite
 
 _HERE = Path(__file__).parent
@@ -32,6 +33,7 @@ SUITE = Suite(
         "first-minute": first_minute,
         "latency": latency,
         "aggregate": aggregate,
+        "trades": trades,
         **{f"backfill-{how}": partial(backfill, how=how) for how in KINDS},
         "viewers": crowd,
         "swap": swap,

@@ -35,6 +35,8 @@ class Event(NamedTuple):
     value: bytes
     timestamp_ms: int = 0
     key: str | None = None
+    late_ms: int = 0
+    """How long before its production it happened, where it is produced in the course of an even load."""
 
 
 class Load(Protocol):
@@ -206,7 +208,8 @@ def pace(
             time.sleep(early_s)
         late_s = max(late_s, -early_s)
         sent_ns.append(clock())
-        producer.produce(event.topic, event.value, partition=0)
+        happened_ms = time.time_ns() // 1_000_000 - event.late_ms
+        producer.produce(event.topic, event.value, partition=0, timestamp=happened_ms)
         producer.poll(0)
     _flush(producer)
     return Pace(sent_ns, late_s)

@@ -23,8 +23,11 @@ export async function connect(url, [module, interval]) {
     table.findColumn(column).filter().greaterThan(dh.FilterValue.ofNumber(number));
 
   /** Shows the table that the name means now. */
-  async function show(definition, { offset = 0, size = 300, sort, filter, column }, take) {
+  async function show(definition, { offset = 0, size = 300, order, sort, filter, column }, take) {
     const table = await connection.getObject(definition);
+    if (order === 'newest') {
+      table.applySort([dh.Table.reverse()]);
+    }
     if (sort) {
       table.applySort(sort.map((each) => sorted(table, each)));
     }

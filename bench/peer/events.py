@@ -10,6 +10,10 @@ from load import ACCOUNT_TYPES, BALANCES, FIRST_MS, Event, History, account_json
 WINDOW = 300
 # Prime to the numbers of rows: events go round all of them.
 _STRIDE = 7919
+QUOTES_PER_TRADE = 10
+EVENTS_PER_TRADE = QUOTES_PER_TRADE + 1
+_SYMBOLS = 500
+_JITTER_MS = 6
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,40 @@ class Typed:
         return Event(self.accounts_topic, account_text(user, kind, f"{number}.0"))
 
 
-Load = Present | Typed
+@dataclass(frozen=True)
+class Trades:
+    """Ten quotes, then a trade, of a few symbols: users are quotes, accounts are trades, and keys are symbols.
+
+    What happened up to 5 ms earlier comes later. A trade's balance is its number.
+    """
+
+    users_topic: str
+    accounts_topic: str
+    users: int
+    accounts: int
+    mark: int = -1
+    """The last trade of those at the beginning."""
+    rows: int = 1
+    """The newest is looked for."""
+
+    def events(self) -> Iterable[Event]:
+        """What is there at the beginning, with numbers below zero."""
+        return (self.event(number) for number in range(-self.accounts * EVENTS_PER_TRADE, 0))
+
+    def event(self, number: int) -> Event:
+        """A quote, or a trade with its number as the balance."""
+        late_ms = number * _STRIDE % _JITTER_MS
+        trade, place = divmod(number, EVENTS_PER_TRADE)
+        if place < QUOTES_PER_TRADE:
+            return Event(self.users_topic, user_json(_symbol(number), f"q{number}"), late_ms=late_ms)
+        return Event(self.accounts_topic, account_text(_symbol(trade), "buy", f"{trade}.0"), late_ms=late_ms)
+
+
+def _symbol(number: int) -> str:
+    return f"s{row_of(number, _SYMBOLS)}"
+
+
+Load = Present | Typed | Trades
 
 
 def row_of(number: int, rows: int = WINDOW) -> int:

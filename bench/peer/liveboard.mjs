@@ -28,7 +28,7 @@ async function tried(url, psk) {
 export async function connect(url, [psk]) {
   let hub = null;
   return {
-    async watch({ table, offset = 0, size = 300, sort, filter, column }, take) {
+    async watch({ table, offset = 0, size = 300, order, sort, filter, column }, take) {
       for (;;) {
         hub = await tried(url, psk);
         if (hub?.tables.some(({ name }) => name === table)) {
@@ -43,7 +43,7 @@ export async function connect(url, [psk]) {
           const index = columns.findIndex(({ name }) => name === column);
           take(total, rows.length, (row) => rows[row][index]);
         },
-        { offset, size, ...(sort && { sort }), ...(filter && { filter }) },
+        { offset, size, ...(order && { order }), ...(sort && { sort }), ...(filter && { filter }) },
       );
     },
     close: () => hub?.close(),

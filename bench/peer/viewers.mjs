@@ -6,6 +6,14 @@ import readline from 'node:readline';
 const [system, ...settings] = process.argv.slice(2);
 const { connect } = await import(`./${system}.mjs`);
 
+const largest = (count, value) => {
+  let found = value(0);
+  for (let index = 1; index < count; index += 1) {
+    found = Math.max(found, value(index));
+  }
+  return found;
+};
+
 /** What one viewer sees of its window, and when. */
 class Viewer {
   seen = [];
@@ -18,8 +26,10 @@ class Viewer {
   first = Promise.withResolvers();
   firstRow = Promise.withResolvers();
 
-  constructor(isTimed) {
+  /** One that looks `forNewest` keeps the largest number of its window alone: rows come, and all others move. */
+  constructor(isTimed, forNewest) {
     this.isTimed = isTimed;
+    this.forNewest = forNewest;
   }
 
   /** `value` gives what a row of the window has in the watched column. */
@@ -32,14 +42,15 @@ class Viewer {
         this.longestGapNs = Math.max(this.longestGapNs, now - this.lastNs);
       }
       this.lastNs = now;
-      for (let index = 0; index < count; index += 1) {
-        const found = value(index);
+      const rows = this.forNewest ? Math.min(count, 1) : count;
+      for (let index = 0; index < rows; index += 1) {
+        const found = this.forNewest ? largest(count, value) : value(index);
         if (found !== this.shown[index]) {
           this.shown[index] = found;
           this.seen.push([found, now]);
         }
       }
-      this.shown.length = count;
+      this.shown.length = rows;
     }
     this.first.resolve(now);
     if (count > 0) {
@@ -59,11 +70,12 @@ const orders = {
   /** Opens `count` connections with one viewer each, and waits for the first rows of all; the first `timed` keep times. */
   async watch({ url, count = 1, timed = 1, windows, column }) {
     for (let number = 0; number < count; number += 1) {
-      const viewer = new Viewer(number < timed);
+      const window = { column, ...windows[number % windows.length] };
+      const viewer = new Viewer(number < timed, window.order === 'newest');
       const connection = await connect(url, settings);
       connections.push(connection);
       viewers.push(viewer);
-      await connection.watch({ column, ...windows[number % windows.length] }, viewer.take);
+      await connection.watch(window, viewer.take);
     }
     await Promise.all(viewers.map((viewer) => viewer.first.promise));
     return { watching: count };

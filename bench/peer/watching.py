@@ -51,13 +51,15 @@ def showing(kind: type[System], stage: Stage, users: int, accounts: int, rows: i
 
 
 @contextmanager
-def watching(system: System, load: Load, table: str, column: str, rows: int) -> Iterator[Watched]:
+def watching(
+    system: System, load: Load, table: str, column: str, rows: int, order: str = "arrival"
+) -> Iterator[Watched]:
     """The system, as soon as a viewer of the table shows that many rows and the load's mark in the column."""
     stage = system.stage
     produce(stage.bootstrap, load.events())
     with system.viewers() as viewers, system:
         say(f"{system.name}: starting with {load.users:,} users and {load.accounts:,} accounts")
-        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": table}], column=column)
+        viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": table, "order": order}], column=column)
         viewers.order("until", PATIENCE_S, total=rows, value=load.mark)
         yield Watched(system, viewers, load)
     stage.admin.delete([load.users_topic, load.accounts_topic])
