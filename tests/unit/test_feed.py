@@ -213,6 +213,9 @@ def test_b44_a_kafka_that_is_away_is_named_with_the_time_since_also_where_no_sta
     assert away.phase is Phase.AWAY
     assert away.message == "Kafka has not answered since 2023-11-14T22:13:20.000000Z: no broker at localhost:9092"
     assert status.away(KEPT_S, "no broker at localhost:9092") is None
+    refused = status.away(KEPT_S, "it refuses the login")
+    assert refused is not None
+    assert refused.message == "Kafka has not answered since 2023-11-14T22:13:20.000000Z: it refuses the login"
     back = status.back(KEPT_S)
     assert back is not None
     assert (back.phase, back.message) == (Phase.STARTING, "waiting for the pipeline to start")

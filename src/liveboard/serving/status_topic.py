@@ -97,9 +97,9 @@ class StatusTopic:
         return self.end is None or now_s - self._heard_s > DOUBT_AFTER_S
 
     def away(self, since_s: float, why: str) -> BoardStatus | None:
-        """What to show while Kafka does not answer; None when this is shown already."""
+        """What to show while Kafka does not answer; None when this is shown already, for the same reason."""
         away = cut_off(self._newest, int(since_s * 1000), why)
-        if self._shown is not None and self._shown.phase is Phase.AWAY:
+        if away == self._shown:
             return None
         self._shown = away
         return away
