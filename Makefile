@@ -71,16 +71,21 @@ setup-check:
 demo: setup ## Run everything with sample data
 	@$(BIN)/liveboard up --sample
 
-# The page's tests run beside the others, and are shown at the end if they fail. What failed beside other tests is run
-# once more, alone: on a busy machine a test can wait longer than it is willing to. Whatever fails twice has failed.
+# The page's tests run beside the others. What failed beside other tests is run once more, alone: on a busy machine a
+# test can wait longer than it is willing to. Whatever fails twice has failed.
 test: setup-dev ## Run every test
 	@echo "The page's tests run beside these, into $(PAGE_TESTS)."
 	@($(NPM) test --silent > $(CURDIR)/$(PAGE_TESTS) 2>&1) & page=$$!; \
 	$(BIN)/pytest -n $(WORKERS) --durations=20; tests=$$?; \
-	wait $$page || { cat $(PAGE_TESTS); echo "The page's tests failed."; exit 1; }; \
+	wait $$page; page=$$?; \
 	if [ $$tests = 1 ]; then \
 		echo "Once more, one at a time, what failed above:"; \
 		$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail=3; tests=$$?; \
+	fi; \
+	if [ $$page != 0 ]; then \
+		cat $(PAGE_TESTS); \
+		echo "The page's tests once more, alone:"; \
+		($(NPM) test --silent) || exit 1; \
 	fi; exit $$tests
 
 test-fast: setup-dev ## Run the tests that need no Spark, in a minute or two

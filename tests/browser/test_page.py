@@ -11,11 +11,11 @@ from looking import (
     COUNT,
     COUNT_FEWEST_ROWS,
     TABLES,
-    expect_end,
     expect_first,
     expect_range,
     fill,
     log_in,
+    scroll_to_end,
     stamp,
     table,
     user,
@@ -110,9 +110,7 @@ def test_scrolling_on_at_the_end_turns_the_page(page: Page, running: Running) ->
     log_in(page, running, "/table/users_ui")
     grid = table(page)
     expect_first(grid, "userId", ["u999"])
-    grid.locator(".ag-row").first.hover()
-    page.mouse.wheel(0, 20_000)
-    expect_end(grid)
+    scroll_to_end(grid)
     expect_range(grid, 1, 300, 1_000)
     # On a slow machine the pause between two turns of the wheel may seem shorter than it was.
     for _ in range(60):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from live import Running
-from looking import COUNT, expect_end, expect_first, expect_range, log_in, table, user
+from looking import COUNT, expect_first, expect_range, log_in, scroll_to_end, table, user
 from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.integration
@@ -77,10 +77,8 @@ def test_a_swipe_at_the_end_turns_the_page(phone: Page, running: Running) -> Non
     log_in(phone, running, "/table/users_ui")
     grid = table(phone)
     expect_first(grid, "userId", ["u999"])
-    grid.locator(".ag-row").first.hover()
-    phone.mouse.wheel(0, 20_000)
+    scroll_to_end(grid)
     expect(grid.locator('.ag-row[row-index="299"]')).to_be_visible()
-    expect_end(grid)
     # Whoever arrives at the end in full swing stops there first.
     phone.wait_for_timeout(300)
     x, y = middle(grid.locator(".grid"))
