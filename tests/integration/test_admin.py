@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from unittest.mock import Mock, patch
 
 import pytest
 from harness import until
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.admin import Admin
+from liveboard.kafka.trouble import KafkaUnavailable
 
 pytestmark = pytest.mark.integration
 _TOPICS = [f"shared-{number}" for number in range(30)]
@@ -46,3 +48,13 @@ def test_a_topic_that_was_not_there_is_found_when_it_is(kafka: str) -> None:
 
     until(is_found, "the topic")
     other.delete(["known", "late"])
+
+
+def test_a_client_that_does_not_answer_in_time_is_a_kafka_that_is_away(kafka: str) -> None:
+    admin = Admin({"bootstrap.servers": kafka})
+    with (
+        patch("liveboard.kafka.admin._TIMEOUT_S", 0.01),
+        patch.object(admin, "_client", Mock(describe_topics=lambda *_, **__: {"known": Future()})),
+        pytest.raises(KafkaUnavailable, match="expected a Kafka broker at"),
+    ):
+        admin.topic_ids(["known"])

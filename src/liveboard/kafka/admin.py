@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -106,7 +107,7 @@ class Admin:
 
     def _may(self, operation: AclOperation, name: str, future: Any) -> bool:
         try:
-            allowed = future.result(_TIMEOUT_S).authorized_operations
+            allowed = _answer(future).authorized_operations
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return False
@@ -120,7 +121,7 @@ class Admin:
         """Whether Kafka keeps the newest record of every key; False also where we may not know."""
         asked = ConfigResource(ResourceType.TOPIC, topic)
         try:
-            found = self._client.describe_configs([asked])[asked].result(_TIMEOUT_S)
+            found = _answer(self._client.describe_configs([asked])[asked])
         except KafkaException:
             return False
         return "compact" in str(found["cleanup.policy"].value)
@@ -132,7 +133,7 @@ class Admin:
         found = {}
         for name, future in described.items():
             try:
-                found[name] = str(future.result(_TIMEOUT_S).topic_id)
+                found[name] = str(_answer(future).topic_id)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise self._failure(error, "describe", name) from error
@@ -160,7 +161,7 @@ class Admin:
         """Deletes the topic's records below this offset."""
         place = TopicPartition(topic, 0, before)
         try:
-            self._client.delete_records([place])[place].result(_TIMEOUT_S)
+            _answer(self._client.delete_records([place])[place])
         except KafkaException as error:
             raise self._failure(error, "delete records of", topic) from error
 
@@ -185,7 +186,7 @@ class Admin:
         deadline = time.monotonic() + _TIMEOUT_S
         while True:
             try:
-                return int(answer.result(_TIMEOUT_S).offset)
+                return int(_answer(answer).offset)
             except KafkaException as error:
                 # A topic that was made a moment ago has no leader yet.
                 if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
@@ -229,7 +230,7 @@ class Admin:
     def _wait(self, futures: Mapping[str, Any], what: str) -> None:
         for name, future in futures.items():
             try:
-                future.result(_TIMEOUT_S)
+                _answer(future)
             except KafkaException as error:
                 # Somebody else may have done it in the meantime.
                 if error.args[0].code() not in _DONE_ALREADY:
@@ -248,6 +249,14 @@ class Admin:
 def total(offsets: Mapping[str, Mapping[str, int]]) -> int:
     """All partitions' offsets added up."""
     return sum(offset for partitions in offsets.values() for offset in partitions.values())
+
+
+def _answer(future: Future[Any]) -> Any:
+    """What the client answers; a KafkaException also where it is late, and has not even said so itself."""
+    try:
+        return future.result(_TIMEOUT_S)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
 
 
 def _text(error: KafkaException) -> str:
