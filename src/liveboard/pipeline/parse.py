@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import or_
 from types import MappingProxyType
 
 from pyspark.sql import Column as Expr
@@ -17,7 +16,6 @@ from liveboard.contract.schema import Column
 from liveboard.pipeline.avro_format import AvroFormat, AvroSchemas
 from liveboard.pipeline.debezium_format import DebeziumFormat
 from liveboard.pipeline.encode import timestamp_text
-from liveboard.pipeline.folding import folded
 from liveboard.pipeline.formats import Format, Rule
 from liveboard.pipeline.json_format import JsonFormat
 from liveboard.pipeline.kafka_columns import kafka_rules, kafka_value, need_headers
@@ -69,10 +67,9 @@ def _steps(sources: Sequence[Source], schemas: Mapping[str, AvroSchemas | None])
         removed = F.coalesce(*[F.when(_from(format.source), _removes(format)) for format in by_key], F.lit(False))
         keys = {_key_column(format.source): F.when(_removes(format), read_key(format.source)) for format in by_key}
         removals = {REMOVED: removed, **keys}
-    rules = {source.name: _rules(formats[source.name]) for source in sources}
-    rows = {row_column(source): _row(formats[source.name], rules[source.name]) for source in sources}
-    reason = F.coalesce(*[F.when(_from(s), _reason(formats[s.name], rules[s.name])) for s in sources])
-    return [step for step in (first, second, removals, {**rows, "reason": reason}) if step]
+    reason = F.coalesce(*[F.when(_from(source), _reason(formats[source.name])) for source in sources])
+    rows = {row_column(source): _row(formats[source.name]) for source in sources}
+    return [step for step in (first, second, removals, {"reason": reason}, rows) if step]
 
 
 def row_column(source: Source) -> str:
@@ -134,9 +131,10 @@ def _no_key_message(column: Column) -> Expr:
     return F.lit(f"{column.place}: expected a value, since it is the key, found null")
 
 
-def _reason(format: Format, rules: Sequence[Rule]) -> Expr:
+def _reason(format: Format) -> Expr:
     """Why the record is refused, or null."""
-    reason = F.when(~_is_tombstone(), F.coalesce(*[F.when(rule.broken, rule.why()) for rule in rules]))
+    broken = [F.when(rule.broken, rule.why()) for rule in _rules(format)]
+    reason = F.when(~_is_tombstone(), F.coalesce(*broken))
     if not format.source.by_key:
         return reason
     unread = F.col(REMOVED) & removed_row(format, F.col(_key_column(format.source))).isNull()
@@ -147,13 +145,12 @@ def _value(format: Format, column: Column) -> Expr:
     return kafka_value(column) if column.origin else format.value(column)
 
 
-def _row(format: Format, rules: Sequence[Rule]) -> Expr:
+def _row(format: Format) -> Expr:
     """The typed row, null when the record was refused."""
     values = [_value(format, column).alias(column.name) for column in format.source.columns]
-    refused = folded(or_, [rule.broken for rule in rules])
-    found = F.when(format.has_row() & ~refused, F.struct(*values))
+    is_good = F.col("reason").isNull()
+    found = F.when(format.has_row() & is_good, F.struct(*values))
     if not format.source.by_key:
         return found
-    # Of what is refused although it removes a row: it is a record with a value, so the rules are of use.
-    gone = F.col(REMOVED) & (_is_tombstone() | ~refused)
+    gone = F.col(REMOVED) & is_good
     return F.coalesce(found, F.when(gone, removed_row(format, F.col(_key_column(format.source)))))
