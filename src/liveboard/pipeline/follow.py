@@ -28,7 +28,8 @@ TOMBSTONES = "tombstones"
 
 def remembering(spark: SparkSession, plan: Plan, checkpoint: str) -> DataStreamWriter:
     """Remembers what the topics hold now, writes nothing, and ends; started again, does what it was stopped in."""
-    known = _known(spark, plan, plan.remembering())
+    records = spark.readStream.format("kafka").options(**plan.remembering()).load()
+    known = _known(records.coalesce(plan.readers), plan)
     return (
         known.writeStream.format("noop")
         .option("checkpointLocation", checkpoint)
@@ -40,7 +41,7 @@ def remembering(spark: SparkSession, plan: Plan, checkpoint: str) -> DataStreamW
 
 def following(spark: SparkSession, plan: Plan, checkpoint: str, interval: str) -> DataStreamWriter:
     """Goes on from there, for ever: answers each record with all the rows that it adds or corrects."""
-    known = _known(spark, plan, plan.following())
+    known = _known(spark.readStream.format("kafka").options(**plan.following()).load(), plan)
     answers = known.select(F.explode(changes(plan.board.shape)).alias("change")).select("change.*")
     return (  # type: ignore[no-any-return]
         addressed(answers, plan)
@@ -60,13 +61,12 @@ def target(memory: Memory, join: Join) -> Target:
     return Target(join.name, absent, memory.is_by_key(left), memory.is_by_key(right))
 
 
-def _known(spark: SparkSession, plan: Plan, options: dict[str, str]) -> DataFrame:
+def _known(records: DataFrame, plan: Plan) -> DataFrame:
     """What is remembered of every key after each record, and the record.
 
     The columns must be the same for both streams, and each must be used by both: Spark leaves out of the state what a
     query does not use, and the streams share a checkpoint.
     """
-    records = spark.readStream.format("kafka").options(**options).load()
     records = records.observe(TOMBSTONES, F.count_if(_is_skipped(plan.board)).alias("count"))
     # The key first: Spark sorts by it, and compares the first bytes of the first column before it looks at whole rows.
     found, grouped = entries(records, plan.board, plan.schemas), board_groupings(plan.board)

@@ -63,6 +63,7 @@ def asked_for(found: DataFrame, asks: DataFrame, plan: Plan) -> DataFrame:
 
 def _entries(spark: SparkSession, plan: Plan, end: Offsets) -> DataFrame:
     records = spark.read.format("kafka").options(**plan.between(plan.starting_offsets, end)).load()
+    records = records.coalesce(plan.readers)
     return apart(entries(records, plan.board, plan.schemas))
 
 

@@ -63,6 +63,11 @@ class Plan:
             "endingOffsets": json.dumps(end),
         }
 
+    @property
+    def readers(self) -> int:
+        """How many tasks of a batch job read at once, at most: each has a copy of the whole query in memory."""
+        return 8 * self.cores
+
     def writing(self, *, in_bulk: bool) -> dict[str, str]:
         """Options of whatever writes changelogs."""
         batching = {"linger.ms": "20", "batch.size": "262144"} if in_bulk else {"linger.ms": "0"}
