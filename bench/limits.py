@@ -26,8 +26,7 @@ _HOT_RATE = 200
 _CHANGED_ROWS = 10
 _EVERY_S = 0.05
 _ASKED = 7
-# With its 640 MB, Spark does nothing but clear out its heap while it plans a query over 200 topics, and holds no few
-# records of 8 MB at once.
+# With its 640 MB, Spark does not hold even a few records of 8 MB at once.
 _ROOMY = {"spark.driver.memory": "2g"}
 _MESSAGE_BYTES = 32_000_000
 _PATIENCE_S = 6 * PATIENCE_S
@@ -103,12 +102,12 @@ def _viewers(stage: Stage) -> list[Figure]:
 
 def tables(stage: Stage) -> list[Figure]:
     """A board with very many sources: one build, one query, and one server that shows all of them."""
-    return in_process("many tables", _PATIENCE_S, _tables, stage)
+    counts = stage.sizes.limit_tables
+    return [figure for count in counts for figure in in_process("many tables", _PATIENCE_S, _tables, stage, count)]
 
 
-def _tables(stage: Stage) -> list[Figure]:
-    count, of_each = stage.sizes.limit_tables, stage.sizes.limit_table_rows
-    number = time.time_ns()
+def _tables(stage: Stage, count: int) -> list[Figure]:
+    of_each, number = stage.sizes.limit_table_rows, time.time_ns()
     names = [f"t{place}" for place in range(count)]
     sources = {
         name: Source(name=name, topic=f"{name}-{number}", table=f"{name}_ui", schema="userId string, age bigint")
@@ -118,8 +117,9 @@ def _tables(stage: Stage) -> list[Figure]:
     say(f"tables: {of_each:,} records for each of {count}")
     value = b'{"userId":"u7","age":7}'
     produce(stage.bootstrap, (Event(s.topic, value) for _ in range(of_each) for s in sources.values()))
-    with sparking(stage, conf=_ROOMY) as spark:
-        run = Run(stage, spark, Board(sources=sources))
+    board = Board(sources=sources)
+    with sparking(stage, board=board) as spark:
+        run = Run(stage, spark, board)
         begun = time.perf_counter()
         generation = run.build()
         built = time.perf_counter() - begun
@@ -167,8 +167,9 @@ def _columns(stage: Stage) -> list[Figure]:
     stage.admin.create([source.topic])
     value = json.dumps({name: f"v{at}" if at % 2 else at / 4 for at, name in enumerate(names)}).encode()
     produce(stage.bootstrap, (Event(source.topic, value) for _ in range(records)))
-    with sparking(stage, conf=_ROOMY) as spark:
-        run = Run(stage, spark, Board(sources={"wide": source}))
+    board = Board(sources={"wide": source})
+    with sparking(stage, board=board) as spark:
+        run = Run(stage, spark, board)
         begun = time.perf_counter()
         generation = run.build()
         built = time.perf_counter() - begun

@@ -48,12 +48,16 @@ def over(board: Board, users: str, accounts: str) -> Board:
 
 @contextmanager
 def sparking(
-    stage: Stage, java_options: str = "", master: str = "local", conf: Mapping[str, str] = MappingProxyType({})
+    stage: Stage,
+    java_options: str = "",
+    master: str = "local",
+    conf: Mapping[str, str] = MappingProxyType({}),
+    board: Board | None = None,
 ) -> Iterator[SparkSession]:
-    """A Spark session of this process."""
+    """A Spark session of this process, for a board."""
     directory = Path(tempfile.mkdtemp(prefix="spark-", dir=stage.directory))
     options = {"spark.driver.extraJavaOptions": java_options} if java_options else {}
-    spark = session.create(SparkSettings(master=master, conf={**options, **conf}), directory)
+    spark = session.create(SparkSettings(master=master, conf={**options, **conf}), directory, board)
     try:
         yield spark
     finally:

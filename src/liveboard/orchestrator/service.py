@@ -28,6 +28,7 @@ from liveboard.orchestrator.ownership import Kept, Ownership, OwnershipLost
 from liveboard.orchestrator.record import LoginLost, Record
 from liveboard.orchestrator.standby import Standby
 from liveboard.orchestrator.workplace import KafkaAccess, Log, Workplace
+from liveboard.pipeline import sizing
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.session import Launched, is_local
 
@@ -150,8 +151,11 @@ class _Service:
         self._log("starting Spark")
         spark = self._settings.spark
         properties = security.java_system_properties(self._settings.kafka)
+        sizing.check(self._settings.board, spark.conf, self._log)
         with _named(self._directory):
-            launched = Launched(spark, self._directory, properties, self._settings.storage, self._log)
+            launched = Launched(
+                spark, self._directory, properties, self._settings.storage, self._log, self._settings.board
+            )
             if is_local(spark.master):
                 _ = launched.session
         try:

@@ -24,7 +24,7 @@ from liveboard.contract.board import LARGEST_VALUE_BYTES, Board
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import java, libraries
 from liveboard.install.libraries import jars
-from liveboard.pipeline import driver, kept, lambdas, stores
+from liveboard.pipeline import driver, kept, lambdas, sizing, stores
 
 # Threads that wait cost nothing, and there may be many generations at once, of topics with many partitions.
 _LOCAL_SLOTS = 512
@@ -82,9 +82,7 @@ _CONF = {
     # What a generation remembered is put away by this round, not by one a minute: of a hundred swaps in a row, each had
     # files and threads of its own until then.
     "spark.sql.streaming.stateStore.maintenanceInterval": "15s",
-    # A board of a million rows is built as fast with this heap as with a larger one: what grows is in RocksDB, whose
-    # buffers are 64 MiB each by default, two for every partition of every join.
-    "spark.driver.memory": "640m",
+    # 64 MiB each by default, two for every partition of every join.
     "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "16",
     "spark.sql.streaming.stateStore.rocksdb.maxWriteBufferNumber": "2",
     # Plans, which are in the log and the UI, show the options of sources and sinks; Spark's own patterns let the Kafka
@@ -164,18 +162,16 @@ def slots(session: SparkSession) -> int:
     return found
 
 
-def create(
-    settings: SparkSettings, directory: Path, system_properties: Mapping[str, str] = MappingProxyType({})
-) -> SparkSession:
-    """A running session; logs and scratch files are under `directory`, every Java process has the properties."""
-    return Launched(settings, directory, system_properties).session
+def create(settings: SparkSettings, directory: Path, board: Board | None = None) -> SparkSession:
+    """A running session for a board; logs and scratch files are under `directory`."""
+    return Launched(settings, directory, board=board).session
 
 
 class Launched:
     """Java is running when this is made; the first to ask for `session` has Spark started in it.
 
     Until then nothing is taken from a cluster. `storage` says where checkpoints are; `show` is told when something has
-    to be fetched for it.
+    to be fetched for it. `board` is what it is to run, where that is known: a large one needs more memory.
     """
 
     def __init__(
@@ -185,6 +181,7 @@ class Launched:
         system_properties: Mapping[str, str] = MappingProxyType({}),
         storage: StorageSettings = _ON_THIS_DISK,
         show: Callable[[str], None] = lambda _: None,
+        board: Board | None = None,
     ) -> None:
         leave_out_numpy()
         lambdas.name_by_nesting()
@@ -200,6 +197,7 @@ class Launched:
         self._system_properties = system_properties
         self._conf: dict[str, bool | float | int | str | None] = {
             **_CONF,
+            **sizing.conf(board or Board(sources={})),
             _SHUFFLE: str(SHUFFLE_PARTITIONS),
             **_directories(directory, scratch),
             **stores.conf(storage),
