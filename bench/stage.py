@@ -54,7 +54,7 @@ class Sizes:
     first_s: int = 60
     limit_rows: int = 10_000_000
     limit_viewers: int = 5_000
-    limit_tables: int = 200
+    limit_tables: tuple[int, ...] = (100, 200)
     limit_table_rows: int = 1_000
     limit_columns: int = 1_000
     limit_wide_records: int = 2_000
@@ -95,7 +95,7 @@ QUICK = Sizes(
     first_s=10,
     limit_rows=20_000,
     limit_viewers=50,
-    limit_tables=5,
+    limit_tables=(5,),
     limit_table_rows=10,
     limit_columns=50,
     limit_wide_records=20,
