@@ -16,6 +16,10 @@ from liveboard.contract.status import Phase, State
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
+# Enough to be built, so that progress is shown.
+_HISTORY = 40_000
+# Of the load around a swap; then there is less of it, so that a slow machine comes to its end.
+_BUSY_S = 8.0
 REJECTED = {
     b"{": "expected a JSON object, found {",
     b'{"users":"users1"}': "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none",
@@ -166,10 +170,10 @@ def test_b14_missing_topics_are_awaited_and_the_control_listener_runs_all_the_sa
 
 def test_b15_a_swap_under_load_loses_and_doubles_nothing(kafka: str, tmp_path: Path) -> None:
     with swapping(kafka, tmp_path, LIVEBOARD_SPARK_CONF=spark_conf(ROOMY)) as board:
-        board.fill(1, 100_000)
+        board.fill(1, _HISTORY)
         board.start()
         first = board.wait_until_live(wiring(0))
-        with board.load(0, 1_000), board.load(1, 1_000):
+        with board.load(0, 1_000, seconds=_BUSY_S), board.load(1, 1_000, seconds=_BUSY_S):
             board.ask(wiring(1))
             building = board.wait_for(lambda status: any(r.progress for r in status.generations.values()))
             assert building.live == first
@@ -180,7 +184,7 @@ def test_b15_a_swap_under_load_loses_and_doubles_nothing(kafka: str, tmp_path: P
         board.expect_oracle(second)
         records = [status.generations[second] for status in board.history() if second in status.generations]
         shown = [record.progress for record in records if record.progress]
-        assert all(progress.total >= 100_000 for progress in shown)
+        assert all(progress.total >= _HISTORY for progress in shown)
         assert [progress.rows for progress in shown] == sorted(progress.rows for progress in shown)
         assert any(0 < progress.percent < 100 for progress in shown)
         assert all(status.live for status in board.history() if status.newest > 1)
