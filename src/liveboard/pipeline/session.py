@@ -293,6 +293,9 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # Room for what is just in use, more of it the longer the keys: what does not fit is taken for old, and clearing
     # that out stops everything for 170 ms, with 400 records per key every 15 s.
     java_options += ["-XX:SurvivorRatio=3", "-XX:TargetSurvivorRatio=90"]
+    # Room for the classes of Spark and of what it generates: at 21 MB, Java's first threshold, it would stop everything
+    # and clear out the whole heap, for 0.2 s in the first seconds of a board.
+    java_options.append("-XX:MetaspaceSize=256m")
     java_options += [_COMPILE_HUGE, "-XX:-UsePerfData"]
     java_options += [f"-D{name}={value}" for name, value in _AVRO_LIMITS.items()]
     told = [*java.cached(libraries.cache("spark")), *java.trusting(directory / "trusted.p12")]
