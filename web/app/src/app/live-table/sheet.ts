@@ -288,7 +288,9 @@ export class Sheet {
   }
 
   private slide(count: number, now: number): void {
-    const isCalm = count <= SLIDES_AT_MOST && now - this.slidAt > SLIDES_AT_MOST_EVERY_MS;
+    // On a busy page those before may still be unseen.
+    const isBehind = this.place.querySelector('.ag-row.ag-opacity-zero') !== null;
+    const isCalm = count <= SLIDES_AT_MOST && now - this.slidAt > SLIDES_AT_MOST_EVERY_MS && !isBehind;
     this.slidAt = now;
     this.place.classList.toggle('busy', !isCalm);
     this.grid.setGridOption('animateRows', isCalm && !matchMedia('(prefers-reduced-motion: reduce)').matches);
