@@ -27,6 +27,7 @@ from liveboard.orchestrator.repairs import Repairs
 from liveboard.pipeline.checkpoints import Checkpoints
 from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.plan import Plan
+from liveboard.pipeline.sizing import WITHOUT_CODE
 
 # Nothing takes so long, but other workers and other programs may have the processor.
 PATIENCE_S = 240.0
@@ -36,7 +37,6 @@ ROOMY = {"spark.driver.extraJavaOptions": "-Xms640m -Xmn360m"}
 # Spark does not get back what it takes to generate and compile code for a few hundred records: without, it is a quarter
 # less. For tests of what becomes of processes under little load. Those of rows have the code generated, as users have,
 # in some examples.
-WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 QUICK_SPARK = {**ROOMY, **WITHOUT_CODE}
 # Generations of tests that name theirs are below.
 _numbers = count(1_000)

@@ -21,12 +21,12 @@ _SOURCE_AS_COLUMNS = 2
 _FITTING_MB = 200
 # Beyond so many columns Java takes so long to compile what Spark generates that Spark is faster without.
 _GENERATED = 150
-_WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def conf(board: Board) -> dict[str, str]:
     """Spark's settings for queries over this board."""
-    return {_MEMORY: f"{heap_mb(board)}m", **(_WITHOUT_CODE if _weight(board) > _GENERATED else {})}
+    return {_MEMORY: f"{heap_mb(board)}m", **(WITHOUT_CODE if _weight(board) > _GENERATED else {})}
 
 
 def heap_mb(board: Board) -> int:
