@@ -194,7 +194,7 @@ class Admin:
                 if error.args[0].code() in _OTHER_LEADER:
                     # A client goes on for minutes with what it knew of a leader.
                     self._connect()
-                time.sleep(0.05)
+                time.sleep(0.01)
                 answer = self._client.list_offsets({place: spec})[place]
 
     def _metadata(self) -> ClusterMetadata:

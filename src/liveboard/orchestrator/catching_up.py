@@ -14,7 +14,7 @@ from liveboard.pipeline.plan import Plan
 # Records may be gone before Spark comes to them: retention deletes while we wait.
 _PATIENCE_S = 60.0
 # A record's joined rows are written right after its own row, or at the same time by another task.
-_SETTLE_S = 0.1
+_SETTLE_S = 0.05
 
 
 class CatchingUp:

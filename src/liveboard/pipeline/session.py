@@ -73,6 +73,8 @@ _CONF = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Counting the keys costs a read for every write, and nobody asks for their number.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # File systems have checksums of their own; Spark's are one more file beside every file of a checkpoint.
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # Every checkpoint is a whole one; older ones only take disk.
     "spark.sql.streaming.minBatchesToRetain": "2",
     # Every generation has Kafka clients of its own. Those that nobody needs any more go after this time, not after ten
@@ -91,9 +93,16 @@ _CONF = {
     "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET}",
 }
 
-# The driver is its only executor, and need not hear from itself: on a machine that has slept for two minutes it would
-# otherwise take that executor for lost, and give up.
-_ALONE = {"spark.storage.blockManagerHeartbeatTimeoutMs": "365d"}
+_ALONE = {
+    # The driver is its only executor, and need not hear from itself: on a machine that has slept for two minutes it
+    # would otherwise take that executor for lost, and give up.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "365d",
+    # One for each slot by default, and slots are hundreds here.
+    "spark.rpc.netty.dispatcher.numThreads": "8",
+    # Hadoop's own starts a process (chmod) for every file that it writes: twenty for each swap. On a cluster it stays,
+    # since executors need files before they have this class.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+}
 
 _LOG_CONFIG = """\
 rootLogger.level = warn
