@@ -123,6 +123,24 @@ def test_b35_a_standby_waits_while_the_owner_beats(
             assert not wait()
 
 
+def test_b35_a_standby_gets_ready_before_it_takes_over_and_rests_when_it_need_not(
+    kafka: str, names: Names, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, said, stopping = {"bootstrap.servers": kafka}, list[str](), threading.Event()
+    monkeypatch.setattr(standby, "SILENCE_S", 60.0)
+    monkeypatch.setattr(standby, "_DOUBT_S", 0.7)
+    monkeypatch.setattr(ownership, "_BEAT_S", 3.0)
+    waiting = Standby(client, Admin(client), names, storage(tmp_path, "b"))
+    with ThreadPoolExecutor(1) as thread, Ownership(client, names, storage(tmp_path, "a")):
+        ended = thread.submit(
+            waiting.wait, said.append, stopping, lambda: said.append("ready"), lambda: said.append("resting")
+        )
+        until(lambda: said[-3:] == ["ready", "resting", "ready"], lambda: f"the same again, found {said}")
+        assert not any("taking over" in word for word in said)
+        stopping.set()
+        assert not ended.result(60)
+
+
 def test_b35_the_same_storage_begins_again_at_once(kafka: str, names: Names, tmp_path: Path) -> None:
     client = {"bootstrap.servers": kafka}
     directory = storage(tmp_path, "a")

@@ -90,7 +90,7 @@ class _Service:
             return
         with ExitStack() as parts:
             launched = parts.enter_context(self._spark()) if standby else None
-            ownership = self._owner(admin, standby, parts)
+            ownership = self._owner(admin, launched, parts)
             if ownership is None:
                 return
             record = parts.enter_context(
@@ -105,18 +105,19 @@ class _Service:
                 launched = launched or parts.enter_context(self._spark())
                 self._work(admin, ownership, record, launched.session)
 
-    def _owner(self, admin: Admin, standby: bool, parts: ExitStack) -> Ownership | None:
-        """The board is ours; None when everything is stopping before."""
+    def _owner(self, admin: Admin, waiting: Launched | None, parts: ExitStack) -> Ownership | None:
+        """The board is ours; None when everything is stopping before. A standby is `waiting` with its Spark."""
         while True:
-            if standby and not Standby(self._client_config, admin, self._names, self._directory).wait(
-                self._log, self._stopping
+            if waiting and not Standby(self._client_config, admin, self._names, self._directory).wait(
+                self._log, self._stopping, waiting.begin, waiting.rest
             ):
                 return None
             try:
                 return parts.enter_context(Ownership(self._client_config, self._names, self._directory))
             except Kept:
-                if not standby:
+                if not waiting:
                     raise
+                waiting.rest()
 
     def _work(self, admin: Admin, ownership: Ownership, record: Record, spark: SparkSession) -> None:
         settings, client_config, names = self._settings, self._client_config, self._names

@@ -14,6 +14,8 @@ from liveboard.kafka.reader import ChangelogReader
 from liveboard.orchestrator.ownership import SILENCE_S, Holder, decoded, described, held, now_s
 
 _LOOK_S = 0.3
+# After so many beats that did not come, the owner is most likely gone.
+_DOUBT_S = 2.5
 # Where one look takes so long, it was Kafka that did not answer, or this machine that slept: nothing was heard then.
 _SLOW_S = 2.0
 
@@ -32,20 +34,35 @@ class Standby:
         self._holder: Holder | None = None
         self._next = 0
 
-    def wait(self, log: Callable[[str], None], stopping: threading.Event) -> bool:
-        """Returns when the board can be claimed, or False when `stopping` is set before; says once who has it."""
-        said = ""
+    def wait(
+        self,
+        log: Callable[[str], None],
+        stopping: threading.Event,
+        get_ready: Callable[[], None] = lambda: None,
+        rest: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Returns when the board can be claimed, or False when `stopping` is set before; says once who has it.
+
+        `get_ready` is called when that is likely to come, and `rest` when the owner is heard after all.
+        """
+        said, is_ready = "", False
         silent_since = looked = now_s()
         with ChangelogReader(self._client_config, [self._names.owner]) as reader:
             while not stopping.wait(_LOOK_S):
                 before, heard, looked = looked, self._hears(reader), now_s()
                 if heard or looked - before > _SLOW_S:
                     silent_since = looked
+                    if is_ready:
+                        rest()
+                        is_ready = False
                 elif self._holder is None or self._holder.said.owner == self._me:
                     return True
                 elif looked - silent_since >= SILENCE_S:
                     log(f"taking over: nothing has been heard from {self._holder.said.name} for {SILENCE_S:.0f} s")
                     return True
+                elif looked - silent_since >= _DOUBT_S and not is_ready:
+                    get_ready()
+                    is_ready = True
                 if self._holder and self._holder.said.run != said:
                     said = self._holder.said.run
                     log(f"standing by: {described(self._names, self._holder, self._holder.heard_ms)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shlex
@@ -10,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
@@ -217,11 +217,29 @@ class Launched:
         }
         # Java gets these on its command line, which everyone on the machine can read; the rest comes after.
         seen = {key: str(value) for key, value in self._conf.items() if not re.search(_SECRET, key, re.I)}
+        self._session: SparkSession | None = None
+        self._begun: Future[SparkSession] | None = None
         self._process = driver.start(seen, directory / "spark.out", extra)
 
-    @functools.cached_property
+    @property
     def session(self) -> SparkSession:
         """Spark, as soon as it runs."""
+        if self._session is None:
+            self._session = self._begun.result() if self._begun else self._start()
+        return self._session
+
+    def begin(self) -> None:
+        """Has Spark started beside whatever else is done before it is asked for, if it does not run yet."""
+        if self._session is None and self._begun is None:
+            self._begun = ThreadPoolExecutor(1, "spark").submit(self._start)
+
+    def rest(self) -> None:
+        """Stops a Spark that was begun and is not needed after all; Java runs on."""
+        if self._session is None and self._begun:
+            self._begun.result().stop()
+            self._begun = None
+
+    def _start(self) -> SparkSession:
         running = SparkSession.builder.appName("liveboard").config(map=self._conf).getOrCreate()
         SparkContext._gateway.proc = self._process  # type: ignore[union-attr]
         set_system_properties(running, self._system_properties)
@@ -230,7 +248,7 @@ class Launched:
 
     def end(self) -> None:
         """Stops Spark, if it runs, and returns when its process is gone."""
-        if "session" in vars(self):
+        if self._session or self._begun:
             return end(self.session)
         self._process.kill()
         self._process.wait(_END_TIMEOUT_S)
