@@ -323,6 +323,9 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # Room for the classes of Spark and of what it generates: at 21 MB, Java's first threshold, it would stop everything
     # and clear out the whole heap, for 0.2 s in the first seconds of a board.
     java_options.append("-XX:MetaspaceSize=256m")
+    # With every 15 % of the room for compiled code that is taken, it would stop for the same: for 0.25 s in the first
+    # minute, and again in later ones. When that room is nearly full, it still does.
+    java_options.append("-XX:SweeperThreshold=80")
     java_options += [_COMPILE_HUGE, "-XX:-UsePerfData"]
     java_options += [f"-D{name}={value}" for name, value in _AVRO_LIMITS.items()]
     told = [*java.cached(libraries.cache("spark")), *java.trusting(directory / "trusted.p12")]
