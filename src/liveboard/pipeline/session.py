@@ -234,10 +234,11 @@ class Launched:
             self._begun = ThreadPoolExecutor(1, "spark").submit(self._start)
 
     def rest(self) -> None:
-        """Stops a Spark that was begun and is not needed after all; Java runs on."""
+        """Stops a Spark that was begun and is not needed after all, or could not start; Java runs on."""
         if self._session is None and self._begun:
-            self._begun.result().stop()
-            self._begun = None
+            begun, self._begun = self._begun, None
+            if not begun.exception():
+                begun.result().stop()
 
     def _start(self) -> SparkSession:
         running = SparkSession.builder.appName("liveboard").config(map=self._conf).getOrCreate()
