@@ -54,6 +54,11 @@ _AVRO_LIMITS = {
 # Spark generates methods over the size up to which Java compiles: interpreted, they take twice the time.
 _COMPILE_HUGE = "-XX:-DontCompileHugeMethods"
 
+# The good compiler puts so much into each other that a method of Kafka's client takes it most of a second. With less of
+# that, what is hot is compiled sooner and runs as fast: a third of the processor less at 1,000 events/s in the first
+# minute, a long history is built in five sixths of the time.
+_INLINE_LESS = ("-XX:FreqInlineSize=120", "-XX:MaxInlineLevel=8", "-XX:InlineSmallCode=1000")
+
 _SECRET = "secret|password|token|credential|access[.]?key|jaas|keystore|truststore"
 _CONF = {
     "spark.ui.enabled": "false",
@@ -327,7 +332,7 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
     # With every 15 % of the room for compiled code that is taken, it would stop for the same: for 0.25 s in the first
     # minute, and again in later ones. When that room is nearly full, it still does.
     java_options.append("-XX:SweeperThreshold=80")
-    java_options += [_COMPILE_HUGE, "-XX:-UsePerfData"]
+    java_options += [_COMPILE_HUGE, *_INLINE_LESS, "-XX:-UsePerfData"]
     java_options += [f"-D{name}={value}" for name, value in _AVRO_LIMITS.items()]
     told = [*java.cached(libraries.cache("spark")), *java.trusting(directory / "trusted.p12")]
     java_options += map(shlex.quote, told)
@@ -341,7 +346,7 @@ def _directories(directory: Path, scratch: Path) -> dict[str, str]:
 def _executor_options(system_properties: Mapping[str, str]) -> dict[str, str]:
     options = [f'"-D{name}={value}"' for name, value in {**_AVRO_LIMITS, **system_properties}.items()]
     return {
-        "spark.executor.defaultJavaOptions": " ".join([*options, _COMPILE_HUGE]),
+        "spark.executor.defaultJavaOptions": " ".join([*options, _COMPILE_HUGE, *_INLINE_LESS]),
         "spark.executor.heartbeatInterval": f"{_HEARTBEAT_S}s",
         "spark.executor.heartbeat.maxFailures": str(_HEARTBEATS),
     }
