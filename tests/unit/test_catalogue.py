@@ -105,7 +105,7 @@ def test_the_status_is_of_the_generation_that_names_mean() -> None:
     assert shown_status(catalogue) == ("g2", "live")
 
 
-def test_a_first_generation_is_shown_as_soon_as_its_rows_are_written_and_a_later_one_is_not() -> None:
+def test_a_generation_is_shown_as_soon_as_its_rows_are_written_and_no_longer_if_it_fails_then() -> None:
     catalogue = Catalogue()
     noted = Noted(catalogue)
     catalogue.status_changed(status(None, g1=State.BUILDING))
@@ -114,10 +114,16 @@ def test_a_first_generation_is_shown_as_soon_as_its_rows_are_written_and_a_later
     catalogue.status_changed(status(None, complete=True, g1=State.BUILDING))
     assert "rebound to g1" in noted.told
     assert not catalogue.is_ready
-    catalogue.status_changed(status("g1", complete=True, g1=State.LIVE, g2=State.BUILDING))
+    catalogue.status_changed(status("g1", g1=State.LIVE, g2=State.BUILDING))
     loaded(catalogue, "g2")
     assert "rebound to g2" not in noted.told
-    assert catalogue.is_ready
+    assert (catalogue.is_ready, shown_status(catalogue)[0]) == (True, "g1")
+    catalogue.status_changed(status("g1", complete=True, g1=State.LIVE, g2=State.BUILDING))
+    assert noted.told[-1] == "rebound to g2"
+    assert (catalogue.is_ready, shown_status(catalogue)[0]) == (True, "g2")
+    catalogue.status_changed(status("g1", complete=True, g1=State.LIVE, g2=State.FAILED))
+    assert "rebound to g1" in noted.told[-3:]
+    assert (catalogue.is_ready, shown_status(catalogue)[0]) == (True, "g1")
 
 
 def test_b16_a_closed_generation_goes_but_not_while_names_still_mean_it() -> None:

@@ -94,14 +94,16 @@ def test_changelogs_are_followed_from_the_beginning_of_a_build_until_its_generat
     assert {changelog.generation for changelog in changelogs} == {None, "g2"}
 
 
-def test_a_first_build_is_complete_as_soon_as_its_rows_are_written_and_a_later_one_when_it_is_live() -> None:
+def test_a_build_is_complete_as_soon_as_its_rows_are_written() -> None:
     changelogs = Changelogs(NAMES)
     [first, _], _ = changelogs.follow(board(g1=record(State.BUILDING)))
     assert first.complete_at is None
     changelogs.follow(board(g1=record(State.BUILDING, users_ui=4)))
     assert first.complete_at == 4
-    [later, _], _ = changelogs.follow(board(g1=record(State.LIVE), g2=record(State.BUILDING, users_ui=5)))
+    [later, _], _ = changelogs.follow(board(g1=record(State.LIVE), g2=record(State.BUILDING)))
     assert later.complete_at is None
+    changelogs.follow(board(g1=record(State.LIVE), g2=record(State.BUILDING, users_ui=5)))
+    assert later.complete_at == 5
 
 
 def test_only_the_newest_status_is_news_and_only_once_the_topic_is_read_to_its_end() -> None:

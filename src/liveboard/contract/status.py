@@ -149,8 +149,8 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     tables: Mapping[str, tuple[Column, ...]]
     """The tables it fills, each in its changelog topic, and their columns."""
     complete_at: Mapping[str, int] = {}
-    """Up to which offset the changelogs must be read to have everything that the build made; known once it is live, or
-    a little earlier where there is nothing else to show."""
+    """Up to which offset the changelogs must be read to have everything that the build made; known once its rows are
+    written, and readers may show them."""
     progress: Progress | None = None
     retire_at: float | None = None
     """When a retiring generation is closed, in seconds since 1970; None keeps it for ever."""
@@ -204,9 +204,10 @@ class BoardStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str | None:
-        """The generation that readers show: the live one, or before there is any, one whose rows are all written."""
+        """The generation that readers show: one whose rows are all written, though it does not follow yet, or the live
+        one."""
         written = [name for name, r in self.generations.items() if r.state is State.BUILDING and r.complete_at]
-        return self.live or (written[-1] if written else None)
+        return written[-1] if written else self.live
 
     @property
     def building(self) -> tuple[str | None, Progress | None]:
@@ -265,7 +266,9 @@ def status_columns(sources: tuple[str, ...]) -> tuple[Column, ...]:
 
 def status_row(status: BoardStatus) -> tuple[Value, ...]:
     """The one row of the table orchestrator_status; `joinType` is the kind of the board's first join."""
-    record = status.generations.get(status.live or "")
+    # The first one is no more than a build until it follows.
+    generation = status.shown if status.live else None
+    record = status.generations.get(generation or "")
     wiring = record.wiring if record else status.applied
     topics = [wiring.topics.get(source) if wiring else None for source in status.sources]
     join = next(iter(wiring.joins.values()), None) if wiring else None
@@ -274,4 +277,4 @@ def status_row(status: BoardStatus) -> tuple[Value, ...]:
     numbers = (progress.rows, progress.total, progress.rate) if progress else (None, None, None)
     problems = [figures.problem for figures in status.alerts.values() if figures.problem]
     message = status.message or repairs or (problems[0] if problems else "")
-    return (*topics, join, status.last_applied, status.live, str(status.phase), message, building, *numbers)
+    return (*topics, join, status.last_applied, generation, str(status.phase), message, building, *numbers)

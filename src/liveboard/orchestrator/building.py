@@ -11,6 +11,7 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import generation_id
 from liveboard.contract.status import GenerationRecord, Phase, Progress, State
 from liveboard.contract.tables import table_columns
+from liveboard.counting.following import counted
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import total
 from liveboard.orchestrator import generations, leftovers
@@ -108,8 +109,10 @@ class Builds:
         if generation.is_built():
             work.losses.look_at_build(name)
             work.running.follow(name)
-        elif generation.is_written() and not work.status.live and not record.complete_at:
-            # Readers may show the tables already: there is nothing else to show.
+        elif generation.is_written() and not record.complete_at and self._can_be_shown():
+            # Readers show the tables from now on: they have all that was there when the build began. What came since
+            # follows as soon as it is all remembered. Should that fail, readers go back to what is live.
+            work.log(f"the rows of {name} are written")
             self._keep(name, changed(record, complete_at=work.ends(name)))
         elif record.progress and time.monotonic() - self._progress_at > _PROGRESS_S:
             rows = max(record.progress.rows, int(generation.part_built() * record.progress.total))
@@ -133,6 +136,10 @@ class Builds:
         """Whether the tables are complete; where there was nothing to see before, they are shown as they fill."""
         waiting = self._catching_up.get(name)
         return waiting is None or (waiting.is_done() and not self._repairing.is_pending(name))
+
+    def _can_be_shown(self) -> bool:
+        """Whether all tables of a build are complete when Spark has written its rows; a first one is shown anyway."""
+        return not self._work.status.live or not counted(self._work.board)
 
     def _awaited(self, goal: Wiring, missing: set[str]) -> str:
         if refused := self._work.admin.unreadable(goal.topics.values()):
@@ -166,7 +173,8 @@ class Builds:
             text = f"starting {name}: its topics have no records yet"
         text += f", {progress.rate:,.0f} a second, {left:.0f} s left" if left is not None else ""
         record = changed(self._work.status.generations[name], progress=progress)
-        self._keep(name, record, phase=Phase.BUILDING, message=text)
+        is_swapped = self._work.status.live is not None and record.complete_at
+        self._keep(name, record, phase=Phase.CATCHING_UP if is_swapped else Phase.BUILDING, message=text)
 
     def _keep(self, name: str, record: GenerationRecord, **changes: object) -> None:
         status = self._work.status

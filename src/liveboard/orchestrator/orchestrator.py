@@ -29,6 +29,7 @@ _TICK_S = 0.05
 # While people wait for a swap.
 _BUILDING_TICK_S = 0.01
 _STANDING_STILL = (Phase.STARTING, Phase.RESTARTING)
+_BUILDING = (Phase.BUILDING, Phase.CATCHING_UP)
 
 
 class Orchestrator:
@@ -143,7 +144,7 @@ class Orchestrator:
             case Do.CLOSE:
                 work.log(f"closing {name}, which was {work.status.generations[name].state}")
                 closed = generations.closed(work.status, name)
-                if work.status.live and work.status.phase is Phase.BUILDING:
+                if work.status.live and work.status.phase in _BUILDING:
                     # Whatever is built next says so.
                     closed = changed(closed, phase=Phase.LIVE, message="")
                 work.keep(closed)

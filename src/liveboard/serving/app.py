@@ -293,8 +293,8 @@ class Routes:
             why = self._health.outage or "expected the board's status, found none in Kafka yet"
             return _error(503, "not_ready", why)
         if not catalogue.is_ready:
-            live = catalogue.status.live
-            waiting = f"loading generation {live}" if live else f"{catalogue.status.phase}: nothing is live yet"
+            shown = catalogue.status.shown if catalogue.status.live else None
+            waiting = f"loading generation {shown}" if shown else f"{catalogue.status.phase}: nothing is live yet"
             return _error(503, "not_ready", f"expected the live generation, found: {waiting}")
         if missing := [*catalogue.missing, *self._sql.missing]:
             return _error(503, "not_ready", f"expected every table, found: loading {', '.join(missing)}")

@@ -35,9 +35,8 @@ class Watcher:
 class Catalogue:
     """The loaded tables. Belongs to the event loop; the feed fills it.
 
-    Names mean the live generation once all of its tables are loaded, and until then the one before, also when the board
-    has closed it. The table orchestrator_status changes in the same step. Where there has never been a live one, the
-    first is shown as soon as its rows are written.
+    Names mean the generation that is to be shown once all of its tables are loaded, and until then the one before, also
+    when the board has closed it. The table orchestrator_status changes in the same step.
     """
 
     def __init__(self) -> None:
@@ -50,8 +49,8 @@ class Catalogue:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the board's status is known and its live generation is what names mean."""
-        return self.status is not None and self.live is not None and self.live == self.status.live
+        """Whether something is live, and names mean here what they are to mean."""
+        return self.status is not None and self.status.live is not None and self.live == self.status.shown
 
     @property
     def missing(self) -> list[str]:
