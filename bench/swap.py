@@ -7,12 +7,9 @@ import time
 
 from load import History, produce
 from peer.systems import Liveboard, Wiring
-from processes import await_until, say
+from processes import say
 from report import Figure, Target
-from stage import PATIENCE_S, Stage
-
-from liveboard.contract.names import Names
-from liveboard.kafka.board import StatusReader
+from stage import Stage
 
 _ROWS = 1_000
 _WARM_UPS = 3
@@ -27,14 +24,14 @@ class _Pipeline(Liveboard):
 def swap(stage: Stage) -> list[Figure]:
     """Swaps between topics of a thousand rows, each to topics that were never read before."""
     wirings = [_filled(stage) for _ in range(_WARM_UPS + stage.sizes.swaps + 1)]
-    with _Pipeline(stage, wirings[0]) as system, StatusReader(stage.client_config, Names()) as reader:
-        _await(reader, wirings[0], system)
+    with _Pipeline(stage, wirings[0]) as system:
+        system.await_following(wirings[0])
         times = []
         for number, wiring in enumerate(wirings[1:], 1):
             say(f"swap {number} of {len(wirings) - 1}")
             started = time.monotonic()
             system.ask_for(wiring)
-            _await(reader, wiring, system)
+            system.await_following(wiring)
             times.append(time.monotonic() - started)
     return [
         Figure(f"swap, topics of {_ROWS:,} rows, first", "s", times[0]),
@@ -46,13 +43,3 @@ def _filled(stage: Stage) -> Wiring:
     topics = stage.new_topics()
     produce(stage.bootstrap, History(*topics, _ROWS // 10, _ROWS - _ROWS // 10).events())
     return Wiring(*topics)
-
-
-def _await(reader: StatusReader, wiring: Wiring, system: Liveboard) -> None:
-    def is_live() -> bool:
-        system.check()
-        kept = reader.look(0.01)
-        live = kept.status.generations.get(kept.status.live or "") if kept else None
-        return live is not None and live.wiring.topics == wiring.topics
-
-    await_until(is_live, f"{wiring.topics} to be live", PATIENCE_S, pause_s=0)

@@ -24,6 +24,8 @@ class Built:
 
     cold_s: float = 0.0
     warm_s: list[float] = field(default_factory=list)
+    followed_s: list[float] = field(default_factory=list)
+    """Until what comes after the history is shown too; of warm builds."""
     memory_gb: float = 0.0
     rest_cores: float = 0.0
 
@@ -31,6 +33,7 @@ class Built:
 _FIGURES: tuple[tuple[str, str, Callable[[Built], float], Target | None], ...] = (
     ("backfill, cold", "s", lambda built: built.cold_s, Target(2, of_ratio=True)),
     ("backfill, warm", "s", lambda built: built.warm_s[-1], Target(1, of_ratio=True)),
+    ("backfill, warm, until it follows", "s", lambda built: built.followed_s[-1], None),
     ("memory, after the cold build", "GB", lambda built: built.memory_gb, Target(1.5, of_ratio=True)),
     ("CPU, at rest", "cores", lambda built: built.rest_cores, None),
 )
@@ -85,4 +88,6 @@ def build(stage: Stage, kind: type[System], pasts: list[Past], how: str) -> Buil
             system.swap(wiring, viewers)
             at = viewers.order("until", PATIENCE_S, total=total, value=past.mark)["at"]
             built.warm_s.append((at - asked_ns) / 1e9)
+            system.await_following(wiring)
+            built.followed_s.append((time.monotonic_ns() - asked_ns) / 1e9)
     return built

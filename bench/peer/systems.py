@@ -24,18 +24,21 @@ import psutil
 import pyarrow.compute
 from peer.events import Content
 from peer.viewers import Viewers
-from stage import Stage
+from processes import await_until
+from stage import PATIENCE_S, Stage
 
 from liveboard import connect
 from liveboard.commands.swap import send
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
+from liveboard.kafka.board import StatusReader
 
 _HERE = Path(__file__).parent
 _VENV = _HERE / ".venv"
 KEY = "bench"
 BY_TYPE = "by_type"
 _STOP_S = 60.0
+_LOOK_S = 0.01
 
 
 _COUNT = """
@@ -93,6 +96,10 @@ class System(ABC):
     @abstractmethod
     def expect(self, content: Content, viewers: Viewers) -> None:
         """Raises unless final_ui is exactly that."""
+
+    def await_following(self, wiring: Wiring) -> None:
+        """Returns when what comes to the wiring's topics is shown as it comes: as soon as its rows are."""
+        return None
 
     def __enter__(self) -> Self:
         self.started_ns = time.monotonic_ns()
@@ -213,6 +220,18 @@ newest = "max(ts)"
         matched = table.column(content.matched_column)
         balance = pyarrow.compute.sum(table.column("balance")).as_py()
         _compare(self.name, content, table.num_rows, len(matched) - matched.null_count, balance)
+
+    def await_following(self, wiring: Wiring) -> None:
+        """A little later than its rows are shown."""
+
+        def is_live() -> bool:
+            self.check()
+            kept = reader.look(_LOOK_S)
+            live = kept.status.generations.get(kept.status.live or "") if kept else None
+            return live is not None and live.wiring.topics == wiring.topics
+
+        with StatusReader(self.stage.client_config, Names()) as reader:
+            await_until(is_live, f"{wiring.topics} to be live", PATIENCE_S, pause_s=0)
 
     def clean(self) -> None:
         """The status, the changelogs and the control messages."""
