@@ -13,6 +13,7 @@ from arrivals import number_in
 from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
+from peer.crowd import different, spread
 from peer.events import Past, Typed, row_of, shown_at
 from peer.latency import without_longest_stop
 from report import Figure, Target, percentile
@@ -57,6 +58,17 @@ def test_percentiles_are_values_that_were_measured() -> None:
 def test_the_longest_stop_is_left_out_with_the_seconds_around_it(worst: int, left: int) -> None:
     latencies = [float(number == worst) for number in range(100)]
     assert without_longest_stop(latencies, rate=10) == [0.0] * left
+
+
+@pytest.mark.parametrize(("viewers", "sizes"), [(0, []), (19, [19]), (90, [45, 45]), (120, [40, 40, 40])])
+def test_a_crowd_is_spread_evenly_and_every_viewer_has_the_window_that_it_had_in_one_process(
+    viewers: int, sizes: list[int]
+) -> None:
+    windows = different(10_000)
+    shares = spread(windows, viewers)
+    assert [len(share) for share in shares] == sizes
+    watched = Counter(json.dumps(window) for share in shares for window in share)
+    assert watched == Counter(json.dumps(windows[number % len(windows)]) for number in range(viewers))
 
 
 def test_rounds_become_medians_and_their_ratio_is_held_against_the_target() -> None:
