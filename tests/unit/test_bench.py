@@ -13,6 +13,7 @@ from arrivals import number_in
 from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
+from peer import points
 from peer.crowd import different, spread
 from peer.events import Past, Typed, row_of, shown_at
 from peer.latency import without_longest_stop
@@ -180,3 +181,33 @@ def test_few_keys_are_held_against_many_and_long_histories_against_short_ones(si
     assert value[f"keys, p50 at 200/s, {few:,} keys of {per_key:,} / {many:,} keys, as-of"] == (against, "≤ 2")
     growth = f"{few:,} keys of {per_key:,} / {few:,} keys of {sizes.keys_short:,}, as-of"
     assert value[f"keys, p50 at 1,000/s, {growth}"] == (per_key / sizes.keys_short, "≤ 2")
+
+
+def test_the_plot_of_the_first_minute_has_every_step_of_both_systems() -> None:
+    rows = [
+        {"measure": f"first minute, {step}, {label}, against Deephaven, tuned", "liveboard": ours, "deephaven": theirs}
+        for step, label, ours, theirs in (("0 to 5 s", "p50", 1.0, 2.0), ("5 to 10 s", "p50", 3.0, 4.0))
+    ]
+    rows.append({"measure": "first minute, the page answers, against Deephaven, tuned", "liveboard": 5.0})
+    assert points.first_minute({"results": rows}) == {
+        "liveboard": {"p50": {2.5: 1.0, 7.5: 3.0}},
+        "Deephaven, tuned": {"p50": {2.5: 2.0, 7.5: 4.0}},
+    }
+    run = report.load(_BENCH / "results.json")["first-minute"]
+    kept = [len(line) for lines in points.first_minute(run).values() for line in lines.values()]
+    assert kept == [run["sizes"]["first_s"] // 5] * 4
+
+
+def test_the_plot_of_keys_has_all_that_share_the_same_number_of_records_and_no_ratios() -> None:
+    sizes = Sizes()
+    found = {
+        shape: Found(shape.keys, {(rate, label): shape.per_key for rate in (200, 1_000) for label in ("p50", "p99")})
+        for shape in shapes(sizes)
+    }
+    rows = report.rows([figures("asof", sizes, found)])
+    latency = {keys: sizes.keys_records // keys for keys in sizes.keys}
+    assert points.keys({"sizes": {"keys_records": sizes.keys_records}, "results": rows}) == {
+        points.BUILD: {"as-of": {"build": {keys: keys for keys in sizes.keys}}},
+        "ms to the changelog, 200 events/s": {"as-of": {"p50": latency, "p99": latency}},
+        "ms to the changelog, 1,000 events/s": {"as-of": {"p50": latency, "p99": latency}},
+    }
