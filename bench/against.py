@@ -23,7 +23,9 @@ _PEER = _HERE / "peer"
 
 
 def _draw(file: Path) -> None:
-    subprocess.run([_PEER / ".venv/bin/python", _PEER / "plots.py", file, _HERE.parent / "docs"], check=True)
+    # As a module, so that it finds the others of its package.
+    command = [str(_PEER / ".venv/bin/python"), "-m", "peer.plots", str(file.resolve()), str(_HERE.parent / "docs")]
+    subprocess.run(command, cwd=_HERE, check=True)
 
 
 SUITE = Suite(

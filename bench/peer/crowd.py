@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
+from itertools import cycle, islice
+from math import ceil
 from typing import Any, NamedTuple
 
 from peer.events import shown_at
@@ -15,6 +18,8 @@ from stage import PATIENCE_S, Stage
 _RATE = 200
 _TIMED = 10
 """So many viewers keep times, in a process of their own, which the others do not slow down."""
+_VIEWERS_A_PROCESS = 50
+"""So many of the others share a process at most: a hundred of Deephaven's clients, tuned, are too many for one Node."""
 _SETTLE_S = 5.0
 _MOST_VIEWERS = 1_000
 
@@ -57,6 +62,13 @@ def different(users: int) -> list[dict[str, Any]]:
     return [*pages, *sorts, *filters]
 
 
+def spread(windows: list[dict[str, Any]], viewers: int) -> list[list[dict[str, Any]]]:
+    """The windows of so many viewers, one for each, by process: all windows in turn, and every kind in each process."""
+    of_each = list(islice(cycle(windows), viewers))
+    processes = ceil(viewers / _VIEWERS_A_PROCESS)
+    return [of_each[number::processes] for number in range(processes)]
+
+
 def _measure(stage: Stage, kind: type[System], crowds: list[Crowd]) -> dict[str, tuple[float, float]]:
     """By crowd: the p99 in milliseconds at the timed viewers, and the cores of the system."""
     users = stage.sizes.latency_users
@@ -70,13 +82,16 @@ def _watched(watched: Watched, crowd: Crowd, first: int) -> tuple[float, float]:
     name, count, windows = crowd
     system, sizes = watched.system, watched.system.stage.sizes
     timed = min(count, _TIMED)
-    with system.viewers() as watching, system.viewers() as others:
+    shares = spread(windows[1:] or windows, count - timed)
+    with ExitStack() as processes:
+        watching, *others = [processes.enter_context(system.viewers()) for _ in range(1 + len(shares))]
         say(f"viewers, {name}, {system.name}: connecting")
         orders = {"url": system.url, "column": "accountType"}
         watching.order("watch", PATIENCE_S, **orders, windows=windows[:1], count=timed, timed=timed)
-        if count > timed:
-            rest = windows[1:] or windows
-            others.order("watch", PATIENCE_S, **orders, windows=rest, count=count - timed, timed=0)
+        for viewers, share in zip(others, shares, strict=True):
+            viewers.begin("watch", **orders, windows=share, count=len(share), timed=0)
+        for viewers in others:
+            viewers.answer(PATIENCE_S)
         watched.send(first, _RATE, _RATE * (sizes.warm_up_s + UNCOUNTED_S))
         time.sleep(_SETTLE_S)
         watching.order("collect")
@@ -85,8 +100,10 @@ def _watched(watched: Watched, crowd: Crowd, first: int) -> tuple[float, float]:
         sent = watched.send(first, _RATE, _RATE * (sizes.crowd_s + UNCOUNTED_S))
         time.sleep(_SETTLE_S)
         seen = watching.order("collect", PATIENCE_S)["seen"]
-        for viewers in (watching, others):
-            viewers.order("close", PATIENCE_S)
+        for viewers in (watching, *others):
+            viewers.begin("close")
+        for viewers in (watching, *others):
+            viewers.answer(PATIENCE_S)
         time.sleep(_SETTLE_S)
     # What was never shown in the time that was given counts as shown at its end.
     end_ns = sent.times_ns[-1] + int(_SETTLE_S * 1e9)

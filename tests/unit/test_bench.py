@@ -13,6 +13,8 @@ from arrivals import number_in
 from keys import Found, figures, shapes
 from load import Keyed
 from measure import SUITES
+from peer import points
+from peer.crowd import different, spread
 from peer.events import Past, Typed, row_of, shown_at
 from peer.latency import without_longest_stop
 from report import Figure, Target, percentile
@@ -57,6 +59,17 @@ def test_percentiles_are_values_that_were_measured() -> None:
 def test_the_longest_stop_is_left_out_with_the_seconds_around_it(worst: int, left: int) -> None:
     latencies = [float(number == worst) for number in range(100)]
     assert without_longest_stop(latencies, rate=10) == [0.0] * left
+
+
+@pytest.mark.parametrize(("viewers", "sizes"), [(0, []), (19, [19]), (90, [45, 45]), (120, [40, 40, 40])])
+def test_a_crowd_is_spread_evenly_and_every_viewer_has_the_window_that_it_had_in_one_process(
+    viewers: int, sizes: list[int]
+) -> None:
+    windows = different(10_000)
+    shares = spread(windows, viewers)
+    assert [len(share) for share in shares] == sizes
+    watched = Counter(json.dumps(window) for share in shares for window in share)
+    assert watched == Counter(json.dumps(windows[number % len(windows)]) for number in range(viewers))
 
 
 def test_rounds_become_medians_and_their_ratio_is_held_against_the_target() -> None:
@@ -168,3 +181,33 @@ def test_few_keys_are_held_against_many_and_long_histories_against_short_ones(si
     assert value[f"keys, p50 at 200/s, {few:,} keys of {per_key:,} / {many:,} keys, as-of"] == (against, "≤ 2")
     growth = f"{few:,} keys of {per_key:,} / {few:,} keys of {sizes.keys_short:,}, as-of"
     assert value[f"keys, p50 at 1,000/s, {growth}"] == (per_key / sizes.keys_short, "≤ 2")
+
+
+def test_the_plot_of_the_first_minute_has_every_step_of_both_systems() -> None:
+    rows = [
+        {"measure": f"first minute, {step}, {label}, against Deephaven, tuned", "liveboard": ours, "deephaven": theirs}
+        for step, label, ours, theirs in (("0 to 5 s", "p50", 1.0, 2.0), ("5 to 10 s", "p50", 3.0, 4.0))
+    ]
+    rows.append({"measure": "first minute, the page answers, against Deephaven, tuned", "liveboard": 5.0})
+    assert points.first_minute({"results": rows}) == {
+        "liveboard": {"p50": {2.5: 1.0, 7.5: 3.0}},
+        "Deephaven, tuned": {"p50": {2.5: 2.0, 7.5: 4.0}},
+    }
+    run = report.load(_BENCH / "results.json")["first-minute"]
+    kept = [len(line) for lines in points.first_minute(run).values() for line in lines.values()]
+    assert kept == [run["sizes"]["first_s"] // 5] * 4
+
+
+def test_the_plot_of_keys_has_all_that_share_the_same_number_of_records_and_no_ratios() -> None:
+    sizes = Sizes()
+    found = {
+        shape: Found(shape.keys, {(rate, label): shape.per_key for rate in (200, 1_000) for label in ("p50", "p99")})
+        for shape in shapes(sizes)
+    }
+    rows = report.rows([figures("asof", sizes, found)])
+    latency = {keys: sizes.keys_records // keys for keys in sizes.keys}
+    assert points.keys({"sizes": {"keys_records": sizes.keys_records}, "results": rows}) == {
+        points.BUILD: {"as-of": {"build": {keys: keys for keys in sizes.keys}}},
+        "ms to the changelog, 200 events/s": {"as-of": {"p50": latency, "p99": latency}},
+        "ms to the changelog, 1,000 events/s": {"as-of": {"p50": latency, "p99": latency}},
+    }
