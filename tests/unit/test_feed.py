@@ -106,6 +106,17 @@ def test_a_build_is_complete_as_soon_as_its_rows_are_written() -> None:
     assert later.complete_at == 5
 
 
+def test_a_board_that_says_itself_that_it_catches_up_is_told_once() -> None:
+    status = StatusTopic()
+    swapped = board(g1=record(State.LIVE, users_ui=7), g2=record(State.BUILDING, users_ui=9))
+    status.take(msgspec.structs.replace(swapped, phase=Phase.CATCHING_UP).encode(), 0, KEPT_S * 1000)
+    status.end = 1
+    shown = status.news()
+    assert shown is not None
+    assert (shown.phase, shown.shown) == (Phase.CATCHING_UP, "g2")
+    assert status.caught_up(KEPT_S + 60.0) is None
+
+
 def test_only_the_newest_status_is_news_and_only_once_the_topic_is_read_to_its_end() -> None:
     status = StatusTopic()
     status.take(board("one").encode(), 3, KEPT_S * 1000)

@@ -230,7 +230,7 @@ def light_of(kept: Kept | None, started_ms: int) -> Light:
     match kept.status.phase:
         case status.Phase.LIVE:
             return Light.LIVE
-        case status.Phase.BUILDING:
+        case status.Phase.BUILDING | status.Phase.CATCHING_UP:
             return Light.LIVE if kept.status.live else Light.BUILDING
         case _:
             return Light.STARTING

@@ -72,7 +72,8 @@ class Phase(StrEnum):
     AWAY = "away"
     """Kafka does not answer. Readers say so; it is never on record."""
     CATCHING_UP = "catching_up"
-    """Live again, but the rows that come are of records from before. Readers say so; it is never on record."""
+    """The tables are complete as of a while ago: those of a swap, until it follows. Readers also say so of a pipeline
+    that is back, while the rows that come are of records from before."""
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -80,6 +80,9 @@ class StatusTopic:
         """What to show when a pipeline that was behind is behind no more; None when it still is, or was not."""
         if self._shown is None or self._newest is None or self._shown.phase is not Phase.CATCHING_UP:
             return None
+        if self._shown is self._newest:
+            # The pipeline says so itself: of a swap.
+            return None
         if self._back_at and now_s - self._wrote_s < CAUGHT_UP_AFTER_S:
             return None
         self._back_at, self._shown = b"", self._newest
