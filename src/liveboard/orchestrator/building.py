@@ -109,11 +109,11 @@ class Builds:
         if generation.is_built():
             work.losses.look_at_build(name)
             work.running.follow(name)
-        elif generation.is_written() and not record.complete_at and self._can_be_shown():
+        elif record.progress and generation.is_written() and not record.complete_at and self._can_be_shown():
             # Readers show the tables from now on: they have all that was there when the build began. What came since
             # follows as soon as it is all remembered. Should that fail, readers go back to what is live.
             work.log(f"the rows of {name} are written")
-            self._keep(name, changed(record, complete_at=work.ends(name)))
+            self._show_progress(name, record.progress, complete_at=work.ends(name))
         elif record.progress and time.monotonic() - self._progress_at > _PROGRESS_S:
             rows = max(record.progress.rows, int(generation.part_built() * record.progress.total))
             self._show_progress(name, Progress(rows, record.progress.total, rows / (time.monotonic() - self._started)))
@@ -165,15 +165,16 @@ class Builds:
         work.spark.conf.set("spark.sql.shuffle.partitions", str(shuffles))
         return shuffles
 
-    def _show_progress(self, name: str, progress: Progress) -> None:
+    def _show_progress(self, name: str, progress: Progress, **changes: object) -> None:
         self._progress_at = time.monotonic()
+        record = changed(self._work.status.generations[name], progress=progress, **changes)
+        is_swapped = self._work.status.live is not None and record.complete_at
         left = progress.seconds_left
-        text = f"building {name}: {progress.percent:.0f} % of {progress.total:,} records"
+        text = f"{name} is shown and soon follows" if is_swapped else f"building {name}"
+        text += f": {progress.percent:.0f} % of {progress.total:,} records"
         if not progress.total:
             text = f"starting {name}: its topics have no records yet"
         text += f", {progress.rate:,.0f} a second, {left:.0f} s left" if left is not None else ""
-        record = changed(self._work.status.generations[name], progress=progress)
-        is_swapped = self._work.status.live is not None and record.complete_at
         self._keep(name, record, phase=Phase.CATCHING_UP if is_swapped else Phase.BUILDING, message=text)
 
     def _keep(self, name: str, record: GenerationRecord, **changes: object) -> None:
