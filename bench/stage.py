@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -163,12 +164,26 @@ def cpu_s(processes: Iterable[psutil.Process]) -> float:
     return sum(each.user + each.system for each in times)
 
 
+class Meter:
+    """The processor time that processes use from now on; one that ends meanwhile is left out from its end."""
+
+    def __init__(self, processes: Iterable[psutil.Process]) -> None:
+        self._before = {process: cpu_s([process]) for process in processes}
+
+    def used_s(self) -> float:
+        """How much it is so far."""
+        used = 0.0
+        for process, before in self._before.items():
+            with suppress(psutil.NoSuchProcess):
+                used += cpu_s([process]) - before
+        return used
+
+
 def cores(processes: Iterable[psutil.Process], seconds: float) -> float:
     """How many cores they use over the next seconds."""
-    listed = list(processes)
-    before, began = cpu_s(listed), time.monotonic()
+    meter, began = Meter(processes), time.monotonic()
     time.sleep(seconds)
-    return (cpu_s(listed) - before) / (time.monotonic() - began)
+    return meter.used_s() / (time.monotonic() - began)
 
 
 def memory_gb(processes: Iterable[psutil.Process]) -> float:

@@ -78,6 +78,7 @@ def build(stage: Stage, kind: type[System], pasts: list[Past], how: str) -> Buil
         viewers.begin("until", total=total, value=pasts[0].mark)
         viewers.answer(PATIENCE_S)
         built.cold_s = (viewers.answer(PATIENCE_S)["at"] - system.started_ns) / 1e9
+        system.await_following(wirings[0])
         time.sleep(_SETTLE_S)
         built.memory_gb = memory_gb(system.processes())
         built.rest_cores = cores(system.processes(), stage.sizes.rest_s)

@@ -13,7 +13,7 @@ from peer.events import WINDOW, Load, Present, shown_at
 from peer.systems import System, Wiring
 from peer.viewers import Viewers
 from processes import Helper, say
-from stage import PATIENCE_S, Stage, cpu_s
+from stage import PATIENCE_S, Meter, Stage
 
 from liveboard.contract.errors import LiveboardError
 
@@ -96,10 +96,9 @@ class Watched:
     def send(self, first: int, rate: int, count: int, clock: Callable[[], int] = time.monotonic_ns) -> Sent:
         """Sends so many events from a number on and does not wait for the viewer."""
         stage = self.system.stage
-        processes, broker = self.system.processes(), [psutil.Process(stage.broker_pid)]
-        before, broker_before, began = cpu_s(processes), cpu_s(broker), time.monotonic()
+        system, broker = Meter(self.system.processes()), Meter([psutil.Process(stage.broker_pid)])
+        began = time.monotonic()
         producer = Helper("the producer", pace, stage.bootstrap, self.load, first, count, rate, clock)
         sent: Pace = producer.result(count / rate + PATIENCE_S, self.system.check)
         elapsed = time.monotonic() - began
-        used, broker_used = cpu_s(processes) - before, cpu_s(broker) - broker_before
-        return Sent(sent.sent_ns, used / elapsed, broker_used / elapsed)
+        return Sent(sent.sent_ns, system.used_s() / elapsed, broker.used_s() / elapsed)
