@@ -168,7 +168,10 @@ class Meter:
     """The processor time that processes use from now on; one that ends meanwhile is left out from its end."""
 
     def __init__(self, processes: Iterable[psutil.Process]) -> None:
-        self._before = {process: cpu_s([process]) for process in processes}
+        self._before: dict[psutil.Process, float] = {}
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                self._before[process] = cpu_s([process])
 
     def used_s(self) -> float:
         """How much it is so far."""

@@ -33,7 +33,7 @@ USERS = _source("users", "userId string, name string, email string, age bigint")
 ACCOUNTS = _source("accounts", "userId string, accountType string, balance double", max_value_bytes=2_000)
 
 
-def _join(name: str, left: str, right: str, how: Any, history: Any = 100, on: str = "userId") -> Join:
+def _join(name: str, left: str, right: str, how: Any, history: Any = None, on: str = "userId") -> Join:
     return Join(name=name, left=left, right=right, on=on, how=how, history=history)
 
 
@@ -54,7 +54,7 @@ def default_board(how: str = "left") -> Board:
     )
 
 
-def one_join(how: str, history: Any = 100) -> Board:
+def one_join(how: str, history: Any = None) -> Board:
     """Only one join; as-of is driven by the accounts, as in the default board."""
     left, right = ("accounts", "users") if how == "asof" else ("users", "accounts")
     return _board([USERS, ACCOUNTS], [_join(how, left, right, how, history)])

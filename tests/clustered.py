@@ -28,6 +28,7 @@ from swapping import Swapping, wiring
 import liveboard
 from liveboard.client import Client, SyncSubscription
 from liveboard.contract.frames import MAX_SIZE
+from liveboard.pipeline.joins import KINDS
 
 _CONF = {
     "spark.driver.host": "127.0.0.1",
@@ -94,8 +95,8 @@ class Clustered:
     def ask_for_a_repair(self) -> None:
         """More users of a key than a join remembers, then an account that all of them get."""
         asking = orjson.dumps({"userId": "the same", "balance": 1.5})
-        remembered = self._bench.board.joins["final_ui"].history
-        self._bench.produce(Event("users", asking, FIRST_MS + n) for n in range(int(remembered) + 10))
+        remembered = KINDS[self._bench.board.joins["final_ui"].how].usual_history
+        self._bench.produce(Event("users", asking, FIRST_MS + n) for n in range(remembered + 10))
         # Of the same partition: they have been read when this has.
         self.expect_followed()
         self._bench.produce([Event("accounts", asking, FIRST_MS)])

@@ -124,7 +124,11 @@ def board_toml(board: Board) -> str:
     lines = [f"name = {json.dumps(board.name)}"]
     for kind, name, table in tables:
         lines.append(f"[{kind}.{name}]")
-        values = {key: value for key, value in asdict(table).items() if key not in ("name", "columns") and value != ""}
+        values = {
+            key: value
+            for key, value in asdict(table).items()
+            if key not in ("name", "columns") and value not in ("", None)
+        }
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         if isinstance(table, Source) and not table.schema:
             lines.append(f"[{kind}.{name}.columns]")

@@ -38,8 +38,13 @@ def test_a_left_join_alone_remembers_one_right_record_and_counts_none() -> None:
 
 def test_a_join_the_other_way_round_needs_more_of_both_sides() -> None:
     (memory,) = memories(boards.default_board())
-    assert (memory.depth("left"), memory.depth("right")) == (100, 100)
-    assert depths([memory], "right") == {100: [0]}
+    assert (memory.depth("left"), memory.depth("right")) == (100, 16)
+    assert depths([memory], "right") == {16: [0]}
+
+
+def test_b32_a_join_that_says_how_many_records_it_remembers_does_so_for_both_sides() -> None:
+    (memory,) = memories(boards.one_join("asof", history=7))
+    assert (memory.depth("left"), memory.depth("right")) == (7, 7)
 
 
 def test_who_remembers_all_counts_nothing() -> None:

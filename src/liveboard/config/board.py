@@ -98,7 +98,7 @@ class JoinSettings(Join):
     right: values.Text
     on: values.Text
     how: Annotated[JoinKind, values.choice(*JOIN_KINDS, loose=True)]
-    history: values.HistoryDepth = 100
+    history: values.HistoryDepth = None
 
 
 @dataclass(frozen=True, kw_only=True)

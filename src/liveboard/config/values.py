@@ -391,7 +391,7 @@ DurationOrKeep = Annotated[
     Duration | None, Spec('a duration such as "5 minutes" or "900 s", or "keep"', _duration_or_keep)
 ]
 HistoryDepth = Annotated[
-    History,
+    History | None,
     Spec(f'an integer from 1 to {_LONGEST_HISTORY}, or "all"', _history, _number_or_text),
 ]
 KeyColumns = Annotated[

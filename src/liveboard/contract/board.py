@@ -86,7 +86,8 @@ class Join:
     right: str
     on: str
     how: JoinKind
-    history: History = 100
+    history: History | None = None
+    """How many of a key's newest records each side remembers; None: as many as joins of its kind usually need."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from liveboard.pipeline.route import entries, own_row
 from liveboard.pipeline.rows import Target, addressed, change, position
 
 # To be raised with every change of what is remembered: checkpoints of another format are built anew.
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 # The name under which the stream's progress tells how many tombstones it skipped.
 TOMBSTONES = "tombstones"
 

@@ -83,6 +83,8 @@ class Kind(ABC):
     """Whether a left record that matches nothing, or has no key, has a row; a right one never has."""
     remembers_right: Literal["newest", "history"]
     """Of the right records of a key only the newest, or as many as the join's history says, as of the left ones."""
+    usual_history: int = 100
+    """How many records of a key and side are remembered, unless the join says how many."""
     matches_in_time: bool = False
     """Whether the match depends on the left record's time, so that of a right table by key all records count."""
 
@@ -142,6 +144,9 @@ class AsofJoin(MatchingKind):
     name = "asof"
     keeps_unmatched = True
     remembers_right = "history"
+    # Enough for records that come a moment late: others need one record of each side, and every record writes all that
+    # its key remembers again.
+    usual_history = 16
     matches_in_time = True
 
     def match(self, other: SideName, by_key: bool) -> Expr:

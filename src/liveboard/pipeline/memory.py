@@ -25,7 +25,7 @@ class Memory:
     left: Source
     right: Source | None
     on: tuple[str, ...]
-    history: History
+    history: History | None
     joins: tuple[Join, ...]
 
     def side(self, source: str) -> SideName:
@@ -54,7 +54,9 @@ class Memory:
         """How many records of a key have to be remembered of that side, by time; None where the key's row is enough."""
         if self.source(side) is None or (self.is_by_key(side) and not self._has_versions(side)):
             return None
-        return 1 if self._newest_is_enough(side) else self.history
+        if self._newest_is_enough(side):
+            return 1
+        return self.history or max(self._usual(join, side) for join in self.joins)
 
     def counts(self, side: SideName) -> bool:
         """Whether a join has to know how many records there were, since some of them may be forgotten."""
@@ -72,7 +74,13 @@ class Memory:
         return any(self.takes_versions(join, side) for join in self.joins)
 
     def _newest_is_enough(self, side: SideName) -> bool:
-        return all(self.kind(join).remembers_right == "newest" and side == self.side(join.right) for join in self.joins)
+        return all(self._takes_newest(join, side) for join in self.joins)
+
+    def _takes_newest(self, join: Join, side: SideName) -> bool:
+        return self.kind(join).remembers_right == "newest" and side == self.side(join.right)
+
+    def _usual(self, join: Join, side: SideName) -> int:
+        return 1 if self._takes_newest(join, side) else self.kind(join).usual_history
 
 
 def memories(board: Board) -> list[Memory]:

@@ -58,7 +58,7 @@ def test_the_defaults() -> None:
         },
         joins={
             "final_ui": JoinSettings(
-                name="final_ui", left="users", right="accounts", on="userId", how="left", history=100
+                name="final_ui", left="users", right="accounts", on="userId", how="left", history=None
             ),
             "user_account": JoinSettings(name="user_account", left="accounts", right="users", on="userId", how="asof"),
         },
@@ -361,7 +361,7 @@ def default_board() -> Raw:
     board = config.default_board()
     return {
         part: {
-            name: {k: v for k, v in vars(item).items() if k not in ("name", "columns") and v != 0}
+            name: {k: v for k, v in vars(item).items() if k not in ("name", "columns") and v not in (0, None)}
             for name, item in tables.items()
         }
         for part, tables in vars(board).items()
