@@ -1,4 +1,4 @@
-"""How long a board past one machine takes to heal, from a fault until all viewers see what is produced after it."""
+"""How long a board takes to heal, from a fault until all viewers see what is produced after it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 
 from clustered import Clustered
 from harness import emptied
+from paired import Paired
 from processes import say
 from report import Figure
 from stage import Stage
@@ -20,6 +21,30 @@ _RATES = (100, 1_000)
 def healing(stage: Stage) -> list[Figure]:
     """A cluster of two workers, checkpoints in S3 every 15 s, a standby and two servers, under even loads."""
     return [figure for rate in _RATES for figure in _at(stage, rate)]
+
+
+def standby(stage: Stage) -> list[Figure]:
+    """An owner and a standby without a cluster, as two machines would run them, under even loads."""
+    return [figure for rate in _RATES for figure in _taken_over(stage, rate)]
+
+
+def _taken_over(stage: Stage, rate: int) -> list[Figure]:
+    directory, figures = Path(mkdtemp(prefix="standby-", dir=stage.directory)), []
+    name = f"standby at {rate:,} events/s, the owner killed"
+    with emptied(stage.bootstrap), ExitStack() as parts:
+        running = Paired(
+            stage.bootstrap, directory, parts, {"LIVEBOARD_STORAGE_CHECKPOINTS": str(directory / "checkpoints")}
+        )
+        with running.load(rate):
+            time.sleep(stage.sizes.warm_up_s)
+            say(name)
+            began = time.monotonic()
+            running.lose_the_driver()
+            figures.append(Figure(f"{name}, the standby's stream runs", "s", time.monotonic() - began))
+            running.expect_followed()
+            figures.append(Figure(f"{name}, viewers see what came after it", "s", time.monotonic() - began))
+        running.expect_exact()
+    return figures
 
 
 def _at(stage: Stage, rate: int) -> list[Figure]:

@@ -7,7 +7,7 @@ from cluster import cluster, on_yarn
 from floor import floor
 from follow import follow_throughput, memory
 from formats import formats
-from healing import healing
+from healing import healing, standby
 from keys import keys
 from latency import aggregate, latency
 from owner import owner
@@ -31,6 +31,7 @@ SUITE = Suite(
         "cluster": cluster,
         "yarn": on_yarn,
         "healing": healing,
+        "standby": standby,
     },
     seconds=120,
 )
