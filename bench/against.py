@@ -6,6 +6,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+import comparison
 from peer.aggregate import aggregate
 from peer.backfill import KINDS, backfill
 from peer.browser import browser
@@ -23,6 +24,7 @@ _PEER = _HERE / "peer"
 
 
 def _draw(file: Path) -> None:
+    comparison.write(file, _HERE.parent / "docs/comparison.md")
     # As a module, so that it finds the others of its package.
     command = [str(_PEER / ".venv/bin/python"), "-m", "peer.plots", str(file.resolve()), str(_HERE.parent / "docs")]
     subprocess.run(command, cwd=_HERE, check=True)

@@ -22,6 +22,7 @@ from rich.table import Table
 from liveboard import __version__
 from liveboard.install import java
 
+_ROOT = Path(__file__).parents[1]
 _SYSTEMS = ("liveboard", "deephaven")
 _MET = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}
 
@@ -110,11 +111,19 @@ def show(measured: Iterable[Row], title: str) -> None:
     for before, row in zip([*listed[:1], *listed], listed, strict=False):
         if _topic(before) != _topic(row):
             table.add_section()
-        values = [_spread(row, name) for name in names]
+        values = [spread(row, name) for name in names]
         table.add_row(row["measure"], row["unit"], *values, row.get("target"), _MET[row.get("met")])
     Console(width=None if os.isatty(1) else 150).print(table)
     aimed = [row for row in listed if row.get("met") is not None]
     print(f"{sum(row['met'] for row in aimed)} of {len(aimed)} targets met")
+
+
+def spread(row: Row, name: str) -> str:
+    """A value of the row, and the smallest and the largest of its rounds; nothing where there is none."""
+    if name not in row:
+        return ""
+    each = row.get("rounds", {}).get(name)
+    return _text(row[name]) + (f" ({_text(min(each))}-{_text(max(each))})" if each else "")
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
@@ -135,19 +144,27 @@ def machine() -> dict[str, Any]:
         "java": java_version[1] if java_version else "unknown",
         "spark": version("pyspark"),
         "liveboard": __version__,
+        "commit": _commit(),
     }
+
+
+def _commit() -> str:
+    """The last commit that changed what is measured (documents change no figure), where there is one."""
+    measured = ["src", "web", "ivy.xml"]
+
+    def git(*arguments: str) -> str:
+        command = ["git", *arguments, "--", *measured]
+        return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+
+    try:
+        return git("log", "-1", "--format=%h") + ("+" if git("status", "--short") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def _topic(row: Row) -> str:
     topic: str = row["measure"].split(",")[0]
     return topic
-
-
-def _spread(row: Row, name: str) -> str:
-    if name not in row:
-        return ""
-    each = row.get("rounds", {}).get(name)
-    return _text(row[name]) + (f" ({_text(min(each))}-{_text(max(each))})" if each else "")
 
 
 def _text(value: float) -> str:

@@ -31,8 +31,8 @@ class Built:
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[Built], float], Target | None], ...] = (
-    ("backfill, cold", "s", lambda built: built.cold_s, Target(2, of_ratio=True)),
-    ("backfill, warm", "s", lambda built: built.warm_s[-1], Target(1, of_ratio=True)),
+    ("backfill, cold", "s", lambda built: built.cold_s, Target(3, of_ratio=True)),
+    ("backfill, warm", "s", lambda built: built.warm_s[-1], Target(3, of_ratio=True)),
     ("backfill, warm, until it follows", "s", lambda built: built.followed_s[-1], None),
     ("memory, after the cold build", "GB", lambda built: built.memory_gb, Target(1.5, of_ratio=True)),
     ("CPU, at rest", "cores", lambda built: built.rest_cores, None),

@@ -13,7 +13,7 @@ from load import produce
 from peer.events import Present, row_of
 from peer.systems import Deephaven, Liveboard, System, TunedDeephaven, Wiring
 from processes import repeating, say
-from report import Figure
+from report import Figure, Target
 from stage import PATIENCE_S, Stage
 
 _RATE = 100
@@ -34,7 +34,7 @@ def swap(stage: Stage) -> list[Figure]:
         for peer in (Deephaven.name, TunedDeephaven.name)
         for theirs in [found[peer]]
         for figure in (
-            Figure(f"swap, topics of 1,000 rows, against {peer}", "s", ours.warm_s, theirs.warm_s),
+            Figure(f"swap, topics of 1,000 rows, against {peer}", "s", ours.warm_s, theirs.warm_s, Target(1.5)),
             Figure(f"swap, the first of a process, against {peer}", "s", ours.first_s, theirs.first_s),
             Figure(f"swap, longest gap a viewer sees, against {peer}", "ms", ours.gap_ms, theirs.gap_ms),
         )

@@ -49,7 +49,8 @@ def trades(stage: Stage) -> list[Figure]:
             for label in _LABELS
         ]
         most = f"trades, the highest rate that was kept up with, against {peer}"
-        figures.append(Figure(most, "trades/s", max(ours, default=0), max(theirs, default=0)))
+        at_least = Target(_WANTED, at_least=True)
+        figures.append(Figure(most, "trades/s", max(ours, default=0), max(theirs, default=0), at_least))
     return figures
 
 

@@ -61,6 +61,7 @@ def watching(
         say(f"{system.name}: starting with {load.users:,} users and {load.accounts:,} accounts")
         viewers.order("watch", PATIENCE_S, url=system.url, windows=[{"table": table, "order": order}], column=column)
         viewers.order("until", PATIENCE_S, total=rows, value=load.mark)
+        system.await_following(system.wiring)
         yield Watched(system, viewers, load)
     stage.admin.delete([load.users_topic, load.accounts_topic])
 

@@ -7,6 +7,7 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
+import comparison
 import pytest
 import report
 from arrivals import number_in
@@ -48,6 +49,40 @@ def test_a_group_shows_the_event_with_the_largest_balance_whatever_the_sum() -> 
     assert number_in(b'["new9","n9","n@acme.example",20,null,null,"2026-01-31T09:30:00.000000Z"]') == 9
     assert number_in(b'{"userId":"u7","accountType":"savings","balance":3.125}') == 3
     assert number_in(b'["u7","Ada 7","7@acme.example",23,"savings",12.25,"2026-01-31T09:30:00.000000Z"]') is None
+
+
+def test_both_deephavens_stand_beside_one_figure_of_liveboard() -> None:
+    row = {"unit": "ms", "liveboard": 4.0, "rounds": {"liveboard": [3.0, 4.0, 9.0]}}
+    runs = {
+        "latency": {
+            "date": "2026-11-18T16:19:06+00:00",
+            "machine": {"commit": "4b2b433"},
+            "results": [
+                {**row, "measure": "p50, against Deephaven, showcase", "deephaven": 800.0, "ratio": 0.005},
+                {
+                    **row,
+                    "measure": "p50, against Deephaven, tuned",
+                    "deephaven": 2.0,
+                    "ratio": 2.0,
+                    "target": "ratio ≤ 1",
+                    "met": False,
+                },
+                {"measure": "alone", "unit": "s", "liveboard": 11.0},
+            ],
+        }
+    }
+    assert comparison.text(runs).splitlines()[-6:] == [
+        "2026-11-18, commit 4b2b433, 3 rounds.",
+        "",
+        "| what | unit | liveboard | Deephaven, showcase | times | Deephaven, tuned | times | wanted |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| p50 | ms | 4 (3 to 9) | 800 | 0.005 | 2 | 2 | ratio ≤ 1: missed |",
+        "| alone | s | 11 |  |  |  |  |  |",
+    ]
+
+
+def test_the_page_of_the_comparison_has_what_was_measured_last() -> None:
+    assert (_BENCH.parent / "docs/comparison.md").read_text() == comparison.text(report.load(_BENCH / "results.json"))
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
