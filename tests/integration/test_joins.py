@@ -65,6 +65,17 @@ def test_b38_a_table_by_key_may_be_in_no_join_and_have_a_key_of_several_columns(
     check_both_forms(spark, plan_of(boards.STOCK), data)
 
 
+@pytest.mark.parametrize("how", JOIN_KINDS)
+def test_b32_a_long_history_is_sorted_in_more_parts_not_in_longer_ones(spark: SparkSession, how: str) -> None:
+    """What a part holds must fit into memory: with 5,000,000 records in a few parts, Java did nothing but make room."""
+    plan = plan_of(boards.one_join(how))
+    found = flagged(apart(entries_of(spark, plan.board, arrived(plan.board, [user(1), account(2)]))))
+    for records in (3_000_000, 30_000_000):
+        changes = rows(found, plan, own_rows=True, records=records)
+        sizes = changes._jdf.queryExecution().toRdd().getNumPartitions()
+        assert records / sizes < 100_000
+
+
 def check_both_forms(spark: SparkSession, plan: Plan, data: st.DataObject) -> None:
     """Compares what random records lead to with the oracle."""
     name = parts.named(plan.board)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from liveboard.contract.board import Board, Join
-from liveboard.kafka.admin import Offsets
+from liveboard.kafka.admin import Offsets, total
 from liveboard.pipeline.aggregates import UNTIL, VALUES, rows_of_groups
 from liveboard.pipeline.follow import target
 from liveboard.pipeline.joins import SIDES, MatchingKind, PairingKind, SideName, any_asked, newest_position
@@ -25,11 +25,15 @@ from liveboard.pipeline.rows import addressed
 # What a repair writes has this header, so that it can be told from what the stream writes.
 REPAIR_HEADER = "repair"
 _ANY_ASKED = "any_asked"
+# A part of so many records is sorted in memory. One that is not is written to disk in pieces, and the buffers through
+# which they are read back have no bound: with 5,000,000 records in a few parts they filled the heap.
+_RECORDS_A_PART = 60_000
 
 
 def build(spark: SparkSession, plan: Plan, end: Offsets) -> None:
     """Writes every row of every table, as of these end offsets, to the changelogs."""
-    _write(flagged(_entries(spark, plan, end)), plan, own_rows=True)
+    records = total(end) - total(plan.starting_offsets)
+    _write(flagged(_entries(spark, plan, end)), plan, own_rows=True, records=records)
 
 
 def repair(spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int], *, again: bool) -> None:
@@ -102,32 +106,39 @@ def _remembered(plan: Plan) -> Expr:
     return F.coalesce(*depths, F.lit(True))
 
 
-def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False) -> DataFrame:
+def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, records: int = 0) -> DataFrame:
     """The changes of all joins and, if wanted, of the records' own rows and of the aggregates.
+
+    `records` is how many there are, where there may be many.
 
     Of a repair that is made again, all as-of rows of its keys: where one that asked has been put into a row, there may
     by now be another, which has not.
     """
     grouped = board_groupings(plan.board)
-    parts = [rows_of_groups(found, grouped)] if grouped and own_rows else []
+    changes = [rows_of_groups(found, grouped)] if grouped and own_rows else []
     if grouped:
         found = found.where(F.col("memory") < grouped[0].id).drop(VALUES, UNTIL)
-    parts += [_paired_rows(found, plan, *pairing) for pairing in _pairing(plan.board)]
+    # More than are written at once, so that long keys even out.
+    parts = max(2 * plan.writers, records // _RECORDS_A_PART)
+    changes += [_paired_rows(found, parts, *pairing) for pairing in _pairing(plan.board)]
     if own_rows or _matching(plan.board):
-        parts.append(_own_and_matched_rows(found, plan, own_rows, again))
-    return reduce(DataFrame.union, parts)
+        changes.append(_own_and_matched_rows(found, parts, plan.board.shape, own_rows, again))
+    return reduce(DataFrame.union, changes)
 
 
-def _write(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, header: str = "") -> None:
+def _write(
+    found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, header: str = "", records: int = 0
+) -> None:
     if _pairing(plan.board):
         # Every pairing reads both of its sides from it, and records are parsed once.
         found.persist()
-    changes = addressed(rows(found, plan, own_rows=own_rows, again=again), plan)
+    changes = addressed(rows(found, plan, own_rows=own_rows, again=again, records=records), plan)
     if header:
         headers = F.array(F.struct(F.lit(header).alias("key"), F.lit(b"").alias("value")))
         changes = changes.withColumn("headers", headers)
     try:
-        changes.write.format("kafka").options(**plan.writing(in_bulk=True)).save()
+        # A task has one part after the other, so that few are in memory at once.
+        changes.coalesce(plan.writers).write.format("kafka").options(**plan.writing(in_bulk=True)).save()
     finally:
         found.unpersist()
 
@@ -146,10 +157,9 @@ def _pairing(board: Board) -> list[tuple[Memory, Join, PairingKind]]:
     return [(m, join, kind) for m, join in _joins(board) if isinstance(kind := m.kind(join), PairingKind)]
 
 
-def _own_and_matched_rows(found: DataFrame, plan: Plan, own_rows: bool, again: bool) -> DataFrame:
+def _own_and_matched_rows(found: DataFrame, parts: int, shape: Board, own_rows: bool, again: bool) -> DataFrame:
     """One pass over the sorted records of every key."""
-    shape = plan.board.shape
-    sorted_by_key = found.repartition(_parts(plan), "key", "place", "memory")
+    sorted_by_key = found.repartition(parts, "key", "place", "memory")
     with_matches = sorted_by_key.withColumns(_matches(shape, again))
     exploded = with_matches.select(F.explode(_changes(shape, own_rows, again)).alias("change"))
     return exploded.where(F.col("change").isNotNull()).select("change.*")
@@ -228,11 +238,11 @@ def _matched_wanted(memory: Memory, join: Join, kind: MatchingKind, again: bool)
     return _wanted(record, match, record[driving_flag], F.coalesce(match[match_flag], absent))
 
 
-def _paired_rows(found: DataFrame, plan: Plan, memory: Memory, join: Join, kind: PairingKind) -> DataFrame:
+def _paired_rows(found: DataFrame, parts: int, memory: Memory, join: Join, kind: PairingKind) -> DataFrame:
     """A row for every left record with every right one."""
     remembered = found.where((F.col("memory") == memory.id) & F.col("place").isNull())
     left, right = (
-        remembered.where(F.col("side") == memory.side(source)).repartition(_parts(plan), "key")
+        remembered.where(F.col("side") == memory.side(source)).repartition(parts, "key")
         for source in (join.left, join.right)
     )
     pair = target(memory, join).pair(F.col("key"), F.col("left"), F.col("right"))
@@ -245,8 +255,3 @@ def _wanted(record: Expr, match: Expr, record_known: Expr, match_known: Expr) ->
     """Whether one of the two has asked and one is no longer remembered; the stream writes all other rows itself."""
     asked = record["asked"] | F.coalesce(match["asked"], F.lit(False))
     return asked & ~(record_known & match_known)
-
-
-def _parts(plan: Plan) -> int:
-    """Several for every core, so that keys of different length even out."""
-    return 4 * plan.cores

@@ -68,6 +68,11 @@ class Plan:
         """How many tasks of a batch job read at once, at most: each has a copy of the whole query in memory."""
         return 8 * self.cores
 
+    @property
+    def writers(self) -> int:
+        """How many tasks of a batch job sort and write at once: some for every core, as keys differ in length."""
+        return 2 * self.cores
+
     def writing(self, *, in_bulk: bool) -> dict[str, str]:
         """Options of whatever writes changelogs."""
         # The stream waits too, for as little as can be set: the rows of one record go together, and share what a

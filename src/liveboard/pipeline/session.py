@@ -92,6 +92,8 @@ _CONF = {
     # 64 MiB each by default, two for every partition of every join.
     "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "16",
     "spark.sql.streaming.stateStore.rocksdb.maxWriteBufferNumber": "2",
+    # What was sorted in pieces is read back through a buffer of 1 MB for each, not of 3 MB.
+    "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
     # Plans, which are in the log and the UI, show the options of sources and sinks; Spark's own patterns let the Kafka
     # login and the client's key pass.
     "spark.redaction.regex": f"(?i){_SECRET}",
