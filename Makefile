@@ -19,8 +19,8 @@ WORKERS ?= 3
 MINUTES ?= 30
 SEED ?= 1
 RATE ?= 50
-PAGE_SOURCES := $(shell find web/app web/table-hub -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
-	-not -path '*/.angular/*' -not -path '*/tests/*' -not -name '*.spec.ts')
+PAGE_SOURCES := $(shell find web/app web/table-hub \( -name node_modules -o -name dist -o -name .angular -o -name tests \) \
+	-prune -o -type f -not -name '*.spec.ts' -print)
 
 # One set-up at a time: everything that it starts inherits the lock, so even what a killed make has left is waited for.
 define SETUP
