@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 RATE = 1_000
 # Of the load around each fault: it is under way when a part is lost.
-SECONDS = 5.0
+SECONDS = 2.0
 CONF = {
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }

@@ -39,7 +39,10 @@ BOARD = replace(
 
 
 class Load:
-    """Events of a few keys at a steady pace, on a thread of its own, until stopped."""
+    """Events at a steady pace, on a thread of its own, until stopped.
+
+    So many keys that few of their records ask for a repair: Spark would do nothing else.
+    """
 
     def __init__(self, bench: Bench, seed: str) -> None:
         self._bench, self._random = bench, Random(seed)
@@ -53,7 +56,7 @@ class Load:
 
     def _event(self) -> Event:
         value = {
-            "userId": f"u{self._random.randrange(1_000)}",
+            "userId": f"u{self._random.randrange(5_000)}",
             "name": "n",
             "balance": self._random.randrange(9),
         }
@@ -83,7 +86,7 @@ def victims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
         bench = stack.enter_context(closing(Bench(broker.bootstrap_servers, BOARD, "g1")))
         bench.admin.create((source.topic for source in BOARD.sources.values()), partitions=2)
         pipeline = stack.enter_context(
-            closing(Pipeline(broker.bootstrap_servers, BOARD, directory, LIVEBOARD_SPARK_CHECKPOINT_INTERVAL="5 s"))
+            closing(Pipeline(broker.bootstrap_servers, BOARD, directory, LIVEBOARD_SPARK_CHECKPOINT_INTERVAL="10 s"))
         )
         yield Victims(broker, bench, pipeline)
 
@@ -92,7 +95,7 @@ def test_kill_9_at_random_moments_under_load(victims: Victims) -> None:
     random = Random(9)
     bench, pipeline = victims.bench, victims.pipeline
     with closing(Load(bench, "kills")):
-        for what in ("java", "python", "java", "python"):
+        for what in ("java", "python"):
             time.sleep(random.uniform(0, 0.5))
             if random.random() < 0.7:
                 pipeline.wait_until_live()

@@ -24,7 +24,7 @@ def test_a_deleted_topic_and_a_full_disk(kafka: str, tmp_path: Path, small_disk:
         LIVEBOARD_CONTROL_RETIRE_AFTER="0 s",
         LIVEBOARD_SPARK_CHECKPOINT_INTERVAL="5 minutes",
     ) as board:
-        board.fill(2, 100_000)
+        board.fill(2, 50_000)
         board.start()
         first = board.wait_until_live(wiring(0))
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 SEED = 21
 BY_CHANCE = 1
-SWAPS = 4
+SWAPS = 2
 
 
 def test_b11_b15_b24_faults_of_every_kind(tmp_path: Path) -> None:

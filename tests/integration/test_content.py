@@ -137,7 +137,7 @@ def test_one_answer_per_record_under_a_burst(kafka: str, spark: SparkSession, ch
         return Event(source, document, FIRST_MS + random.randrange(1_000), random.randrange(2))
 
     with closing(bench), followed(spark, bench, checkpoint):
-        bench.produce(event(number) for number in range(20_000))
+        bench.produce(event(number) for number in range(8_000))
         bench.expect_oracle()
 
 

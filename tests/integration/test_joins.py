@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 
 @given(data=st.data())
-@settings(max_examples=3)
+@settings(max_examples=1)
 def test_b37_nested_documents_are_read_by_path(spark: SparkSession, data: st.DataObject) -> None:
     plan = plan_of(boards.SHOP)
     records = arrived(plan.board, data.draw(boards.events(plan.board, 2, most=120)))

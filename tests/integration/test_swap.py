@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 # Enough to be built, so that progress is shown.
 _HISTORY = 40_000
 # Of the load around a swap; then there is less of it, so that a slow machine comes to its end.
-_BUSY_S = 8.0
+_BUSY_S = 3.0
 REJECTED = {
     b"{": "expected a JSON object, found {",
     b'{"users":"users1"}': "expected at least one of usersTopic, accountsTopic, joinType, topics, joins, found none",
