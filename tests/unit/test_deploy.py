@@ -175,13 +175,32 @@ def test_every_alert_has_its_page_in_the_runbook() -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
 
 
-def test_prometheus_and_systemd_take_them_where_they_are_installed(tmp_path: Path) -> None:
-    if promtool := debian.find("promtool"):
-        done = subprocess.run([promtool, "check", "config", DEPLOY / "prometheus.yml"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr + done.stdout
-    if systemd := debian.find("systemd-analyze"):
-        for unit in (DEPLOY / "systemd").iterdir():
-            copy = tmp_path / unit.name.replace("@", "@8081")
-            copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
-            done = subprocess.run([systemd, "verify", copy], capture_output=True, text=True)
-            assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    "command",
+    [("hadolint", DEPLOY / "Dockerfile"), ("kubernetes-validate", "--strict", DEPLOY / "kubernetes.yaml")],
+    ids=lambda command: command[0],
+)
+def test_the_image_and_the_manifests_are_as_their_checkers_want_them(command: tuple[str | Path, ...]) -> None:
+    program, *arguments = command
+    check(Path(sys.prefix, "bin", program), *arguments)
+
+
+def test_prometheus_takes_what_it_scrapes_and_its_alerts() -> None:
+    check(
+        debian.provide("promtool", "prometheus", "the test of the alerts"), "check", "config", DEPLOY / "prometheus.yml"
+    )
+
+
+@pytest.mark.skipif(not debian.find("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").iterdir()), ids=lambda path: path.name)
+def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
+    copy = tmp_path / unit.name.replace("@", "@8081")
+    copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
+    assert check("systemd-analyze", "verify", copy) == ""
+
+
+def check(*command: str | Path) -> str:
+    """What a checker says, which must be content."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
