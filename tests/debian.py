@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 
 def find(*names: str) -> str | None:
@@ -15,8 +18,12 @@ def find(*names: str) -> str | None:
 
 def install(package: str) -> None:
     """Tries to install a package; whoever needs it looks whether it is there."""
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        print(f"installing Debian's {package}, once ...", flush=True)
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return
+    print(f"installing Debian's {package}, once ...", flush=True)
+    # Tests run in several processes, and apt fails beside another one.
+    with Path(tempfile.gettempdir(), "liveboard-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", package]):
             subprocess.run(
                 command, check=False, capture_output=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -97,21 +96,49 @@ def test_probes_ask_what_is_there_for_it() -> None:
 
 def test_what_is_mounted_is_what_is_used() -> None:
     [storage] = re.findall(r"LIVEBOARD_STORAGE_DIR=(\S+)", DOCKERFILE)
-    for name in ("pipeline", "server-1", "server-2"):
-        [volume] = COMPOSE["services"][name]["volumes"]
-        assert volume == f"{name}:{storage}"
-        assert name in COMPOSE["volumes"]
+    for name in ("pipeline", "pipeline-2", "server-1", "server-2"):
+        mounted = dict(volume.split(":") for volume in COMPOSE["services"][name]["volumes"])
+        assert mounted[name] == storage
+        assert mounted.keys() <= COMPOSE["volumes"].keys()
     for _, pod in PODS:
         [container] = pod["spec"]["containers"]
         assert storage in [mount["mountPath"] for mount in container["volumeMounts"]]
         assert container["args"][-1] == "/etc/liveboard/liveboard.toml"
 
 
-def test_the_configuration_in_the_manifests_is_one(tmp_path: Path) -> None:
-    text = manifest("ConfigMap", "liveboard")["data"]["liveboard.toml"]
-    assert tomllib.loads(text)["kafka"]
-    (tmp_path / "liveboard.toml").write_text(text)
-    assert not config.load(tmp_path / "liveboard.toml", {}).kafka.embedded
+@pytest.fixture
+def in_manifests(tmp_path: Path) -> Settings:
+    """The configuration that the manifests have."""
+    (tmp_path / "liveboard.toml").write_text(manifest("ConfigMap", "liveboard")["data"]["liveboard.toml"])
+    return config.load(tmp_path / "liveboard.toml", {})
+
+
+def test_the_configuration_in_the_manifests_is_one(in_manifests: Settings) -> None:
+    assert not in_manifests.kafka.embedded
+
+
+def test_every_pipeline_waits_for_its_turn_and_goes_on_from_the_others_checkpoints(in_manifests: Settings) -> None:
+    [home] = re.findall(r"^WORKDIR (\S+)$", DOCKERFILE, re.MULTILINE)
+    [made] = re.findall(r"^RUN mkdir (.+)$", DOCKERFILE, re.MULTILINE)
+    for name in ("pipeline", "pipeline-2"):
+        service = COMPOSE["services"][name]
+        assert service["command"] == ["pipeline", "--standby"]
+        shared = service["environment"]["LIVEBOARD_STORAGE_CHECKPOINTS"]
+        assert f"checkpoints:{shared}" in service["volumes"]
+        assert shared in [f"{home}/{directory}" for directory in made.split()]
+    pod = PODS[0][1]["spec"]
+    [container] = pod["containers"]
+    assert container["args"][:2] == ["pipeline", "--standby"]
+    [mount] = [each for each in container["volumeMounts"] if each["mountPath"] == in_manifests.storage.checkpoints]
+    [volume] = [each for each in pod["volumes"] if each["name"] == mount["name"]]
+    claim = manifest("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"])
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert " pipeline --standby " in (DEPLOY / "systemd" / "liveboard-pipeline.service").read_text()
+
+
+def test_kafka_is_the_one_that_comes_with_liveboard() -> None:
+    [version] = re.findall(r'name="kafka_2.13" rev="([^"]+)"', (ROOT / "ivy.xml").read_text())
+    assert COMPOSE["services"]["broker"]["image"] == f"apache/kafka:{version}"
 
 
 def test_selectors_find_their_pods() -> None:
@@ -148,13 +175,32 @@ def test_every_alert_has_its_page_in_the_runbook() -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
 
 
-def test_prometheus_and_systemd_take_them_where_they_are_installed(tmp_path: Path) -> None:
-    if promtool := debian.find("promtool"):
-        done = subprocess.run([promtool, "check", "config", DEPLOY / "prometheus.yml"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr + done.stdout
-    if systemd := debian.find("systemd-analyze"):
-        for unit in (DEPLOY / "systemd").iterdir():
-            copy = tmp_path / unit.name.replace("@", "@8081")
-            copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
-            done = subprocess.run([systemd, "verify", copy], capture_output=True, text=True)
-            assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    "command",
+    [("hadolint", DEPLOY / "Dockerfile"), ("kubernetes-validate", "--strict", DEPLOY / "kubernetes.yaml")],
+    ids=lambda command: command[0],
+)
+def test_the_image_and_the_manifests_are_as_their_checkers_want_them(command: tuple[str | Path, ...]) -> None:
+    program, *arguments = command
+    check(Path(sys.prefix, "bin", program), *arguments)
+
+
+def test_prometheus_takes_what_it_scrapes_and_its_alerts() -> None:
+    check(
+        debian.provide("promtool", "prometheus", "the test of the alerts"), "check", "config", DEPLOY / "prometheus.yml"
+    )
+
+
+@pytest.mark.skipif(not debian.find("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").iterdir()), ids=lambda path: path.name)
+def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
+    copy = tmp_path / unit.name.replace("@", "@8081")
+    copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
+    assert check("systemd-analyze", "verify", copy) == ""
+
+
+def check(*command: str | Path) -> str:
+    """What a checker says, which must be content."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout

@@ -40,6 +40,7 @@ OF_SPARK = {
     f"spark.{name}"
     for name in (
         "cores.max",
+        "default.parallelism",
         "driver.host",
         "driver.memory",
         "executor.cores",

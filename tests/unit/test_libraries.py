@@ -8,6 +8,7 @@ import pytest
 
 from liveboard import __version__
 from liveboard.contract.errors import LiveboardError
+from liveboard.install import __main__ as install
 from liveboard.install import java, libraries, progress
 
 RESOLVED = """\
@@ -35,18 +36,40 @@ def use_ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
 
 IVY_RETRIEVES = """\
 for argument; do case "$argument" in *'[conf]'*) into="${argument%%/'[conf]'*}";; esac; done
-mkdir -p "$into/spark" "$into/broker"
-touch "$into/spark/connector-2.jar" "$into/broker/kafka-2.jar"
+mkdir -p "$into/spark" "$into/broker" "$into/s3"
+touch "$into/spark/connector-2.jar" "$into/broker/kafka-2.jar" "$into/s3/hadoop-aws-2.jar"
 """
 
 
 def test_an_extra_is_fetched_when_it_is_asked_for_and_then_there(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    use_ivy(prefix, monkeypatch, IVY_RETRIEVES.replace("spark", "s3"))
-    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["connector-2.jar"]
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["hadoop-aws-2.jar"]
     assert said == ["fetching the Java libraries for s3, this once"]
     use_ivy(prefix, monkeypatch, "exit 1")
-    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["connector-2.jar"]
+    assert [jar.name for jar in libraries.extra_jars("s3", said.append)] == ["hadoop-aws-2.jar"]
+
+
+def test_an_extra_of_an_image_is_found_by_who_may_not_write_there(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    monkeypatch.setattr(sys, "argv", ["install", "s3"])
+    assert install.main() == 0
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    use_ivy(prefix, monkeypatch, "exit 1")
+    [jar] = libraries.extra_jars("s3", print)
+    assert jar.is_relative_to(prefix / "share")
+
+
+def test_an_extra_that_an_image_lacks_goes_to_the_users_cache(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    progress.provide_libraries("fetching")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(prefix / "cache"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    [jar] = libraries.extra_jars("s3", print)
+    assert jar == prefix / "cache" / "liveboard" / __version__ / "s3" / "s3" / "hadoop-aws-2.jar"
+    assert libraries.directory().is_relative_to(prefix / "share")
 
 
 def test_missing_libraries_say_what_to_do(prefix: Path) -> None:
@@ -103,8 +126,25 @@ def test_nowhere_to_write_is_one_sentence(prefix: Path, monkeypatch: pytest.Monk
     (prefix / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(prefix / "file"))
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(LiveboardError, match=r"expected a directory to write to at .*; set XDG_CACHE_HOME to one\."):
+    expected = r"expected a directory to write to at .*; set XDG_CACHE_HOME to one, or run `python -m liveboard.install"
+    with pytest.raises(LiveboardError, match=f"{expected}` as whoever may write to {prefix}"):
         progress.provide_libraries("fetching")
+    with pytest.raises(LiveboardError, match=f"{expected} s3` as"):
+        libraries.extra_jars("s3", print)
+
+
+def test_libraries_of_another_version_that_cannot_be_replaced_are_left_alone(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = prefix / "share" / "liveboard" / "jars" / "ivy.xml"
+    old.parent.mkdir(parents=True)
+    old.write_text("<old/>")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(prefix / "cache"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    use_ivy(prefix, monkeypatch, IVY_RETRIEVES)
+    progress.provide_libraries("fetching")
+    assert libraries.directory().is_relative_to(prefix / "cache")
+    assert old.read_text() == "<old/>"
 
 
 def test_a_failed_fetch_keeps_what_was_there(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -61,6 +65,28 @@ def test_partitions_are_derived_only_on_a_cluster_and_only_where_nobody_decides(
     assert session.configured_shuffle_partitions(SparkSettings(master="local[8]", conf=decided)) == 5
     assert session.configured_shuffle_partitions(SparkSettings(master="spark://a:7077", conf=decided)) == 5
     assert session.configured_shuffle_partitions(SparkSettings(master="spark://a:7077")) is None
+
+
+def running(master: str, parallelism: int, conf: Mapping[str, str]) -> Any:
+    """A Spark, as far as it is asked how large it is."""
+    context = SimpleNamespace(master=master, defaultParallelism=parallelism, getConf=lambda: conf)
+    return SimpleNamespace(sparkContext=context)
+
+
+def test_cores_are_those_of_the_machine_or_the_cluster_unless_the_parallelism_is_set() -> None:
+    decided = {"spark.default.parallelism": "6"}
+    assert session.cores(running("local[512]", 512, {})) == os.cpu_count()
+    assert session.cores(running("local[512]", 6, decided)) == 6
+    assert session.cores(running("spark://one:7077", 32, {})) == 32
+    # Spark itself has the parallelism that is set for its cluster's.
+    assert session.cores(running("spark://one:7077", 6, decided)) == 6
+
+
+def test_local_slots_are_sparks_threads_whatever_the_parallelism_is() -> None:
+    decided = {"spark.default.parallelism": "6"}
+    assert session.slots(running("local[512]", 6, decided)) == 512
+    assert session.slots(running("local[64, 2]", 64, {})) == 64
+    assert session.slots(running("local[*]", 6, decided)) == os.cpu_count()
 
 
 @pytest.mark.parametrize(

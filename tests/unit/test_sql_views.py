@@ -15,6 +15,7 @@ from live import PATIENCE_S
 
 from liveboard.contract.board import View, Wiring
 from liveboard.contract.frames import FrameError, Role
+from liveboard.contract.names import CONTROL_TABLE
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import BoardStatus, GenerationRecord, Phase, State
 from liveboard.serving.auth import Grant
@@ -255,6 +256,19 @@ def test_b40_a_view_that_is_asked_for_before_its_tables_are_there_need_not_rest_
         await until(lambda: stage.rows("total") == [[5]])
 
     played(lambda: Stage([TOTAL]), scenario)
+
+
+def test_b40_views_that_were_asked_for_too_early_are_waited_for() -> None:
+    async def scenario(stage: Stage) -> None:
+        # Asked while there is nothing: that there is no such table is told when the tables are there.
+        await until(lambda: stage.sql.is_working)
+        stage.bind("g1", 5)
+        stage.catalogue.loaded(Table(CONTROL_TABLE, None, COLUMNS, {}))
+        while stage.sql.missing:
+            await asyncio.sleep(0)
+        assert (stage.rows("by_kind"), stage.rows("of_a_view")) == ([["a", 5]], [[5]])
+
+    played(lambda: Stage([BY_KIND, OF_A_VIEW]), scenario)
 
 
 def test_b40_many_changes_while_nobody_looks_are_not_kept_one_by_one() -> None:

@@ -90,7 +90,7 @@ def pipeline(arguments: argparse.Namespace) -> int:
 
     settings = config.load(arguments.config)
     _provide_libraries()
-    metrics = PipelineMetrics()
+    metrics = PipelineMetrics(settings.storage.dir / "broker", standby=arguments.standby)
     with _stopping() as stopping, _in_time(stopping), metrics.served(settings.pipeline):
         service.run(
             settings,

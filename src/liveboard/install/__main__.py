@@ -1,7 +1,12 @@
-"""What pip cannot install: the Java libraries. `make setup` runs this, and so may who builds an image."""
+"""What pip cannot install: the Java libraries. `make setup` runs this, and so may who builds an image.
+
+Arguments: `s3` also fetches what checkpoints in S3 need, `caches` also makes what lets Java start faster, and `caches
+later` does that as time permits.
+"""
 
 import os
 import sys
+from functools import partial
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.install import libraries, progress
@@ -12,9 +17,11 @@ _GENTLE = 19
 
 
 def main() -> int:
-    """Fetches the libraries; with the argument `caches` also makes the caches, with `caches later` as time permits."""
+    """Fetches the libraries and what else the arguments ask for."""
     try:
         progress.provide_libraries("[4/6] Java libraries")
+        if "s3" in sys.argv:
+            libraries.extra_jars("s3", partial(print, flush=True))
         if "later" in sys.argv:
             os.nice(_GENTLE)
         if "caches" in sys.argv:

@@ -1,6 +1,6 @@
 """The Java libraries of ivy.xml: one directory of jars for the Spark session, one for the embedded broker.
 
-Few need what is in s3.xml: it is fetched when it is configured.
+Few need what is in s3.xml: it is fetched when it is configured, or beforehand by who asks for it.
 """
 
 import fcntl
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -26,15 +27,21 @@ _LINE_S = 5.0
 
 
 def directory() -> Path:
-    """Where everything is that is made of ivy.xml; a new ivy.xml replaces it as a whole.
+    """Where everything is that is made of ivy.xml; a new ivy.xml replaces it as a whole."""
+    return _place("jars", _ivy_xml())
 
-    That is in the environment of Python, or where the user may not write there, in the user's own cache.
+
+def _place(name: str, wanted: Path) -> Path:
+    """Where the jars of an Ivy file are, or are to be.
+
+    That is in the environment of Python, or where the user may not write there and they are not there, in the user's
+    own cache.
     """
-    shared = Path(sys.prefix, "share", "liveboard", "jars")
-    if (shared / "ivy.xml").exists() or _is_writable(shared):
+    shared = Path(sys.prefix, "share", "liveboard", name)
+    if _is_of(shared, wanted) or _is_writable(shared):
         return shared
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches, "liveboard", __version__, "jars")
+    return Path(caches, "liveboard", __version__, name)
 
 
 def jars(conf: Configuration) -> list[Path]:
@@ -54,10 +61,12 @@ def extra_jars(extra: Extra, show: Callable[[str], None]) -> list[Path]:
 def jars_of(wanted: Path, show: Callable[[str], None]) -> list[Path]:
     """The jars of an Ivy file with one configuration, which has the file's name; fetched if they are not there yet."""
     name = wanted.stem
-    target = directory().with_name(name)
+    target = _place(name, wanted)
     if not _is_of(target, wanted):
-        show(f"fetching the Java libraries for {name}, this once")
-        _replace(target, wanted, (name,), _now_and_then(show))
+        with _alone(target):
+            if not _is_of(target, wanted):
+                show(f"fetching the Java libraries for {name}, this once")
+                _replace(target, wanted, (name,), _now_and_then(show))
     return sorted((target / name).glob("*.jar"))
 
 
@@ -86,9 +95,7 @@ def fetched() -> bool:
 
 def provide(show: Callable[[str], None]) -> None:
     """Fetches the libraries if they are not there; whoever else does that at the moment is waited for."""
-    folder = _made(directory().parent)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _alone(directory()):
         if not fetched():
             fetch(show)
 
@@ -106,27 +113,33 @@ def _is_of(target: Path, wanted: Path) -> bool:
 
 
 def _replace(target: Path, wanted: Path, confs: tuple[str, ...], show: Callable[[str], None]) -> None:
-    _made(target.parent)
+    target.parent.mkdir(parents=True, exist_ok=True)
     for left_over in target.parent.glob(f"{target.name}-*"):
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as work:
         new = Path(work, "new")
-        _resolve(wanted, confs, new, show)
+        _resolve(wanted, confs, new, target.with_name("ivy"), show)
         shutil.copyfile(wanted, new / "ivy.xml")
         if target.exists():
             target.rename(Path(work, "old"))
         new.rename(target)
 
 
-def _made(folder: Path) -> Path:
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Whoever else fetches something beside `target` at the moment is waited for."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = target.with_name("lock").open("w")
     except OSError as error:
+        words = "" if target.name == "jars" else f" {target.name}"
         raise LiveboardError(
-            f"The Java libraries: expected a directory to write to at {folder}, found: {error.strerror}; "
-            "set XDG_CACHE_HOME to one."
+            f"The Java libraries: expected a directory to write to at {target.parent}, found: {error.strerror}; set "
+            f"XDG_CACHE_HOME to one, or run `python -m liveboard.install{words}` as whoever may write to {sys.prefix}."
         ) from None
-    return folder
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _is_writable(path: Path) -> bool:
@@ -134,8 +147,7 @@ def _is_writable(path: Path) -> bool:
     return os.access(next(place for place in (path, *path.parents) if place.exists()), os.W_OK)
 
 
-def _resolve(wanted: Path, confs: tuple[str, ...], into: Path, show: Callable[[str], None]) -> None:
-    home = directory().parent / "ivy"
+def _resolve(wanted: Path, confs: tuple[str, ...], into: Path, home: Path, show: Callable[[str], None]) -> None:
     command: list[str | Path] = [
         java.executable(),
         "-XX:TieredStopAtLevel=1",

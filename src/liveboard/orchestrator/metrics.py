@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from py4j.protocol import Py4JError
@@ -19,11 +21,16 @@ from liveboard.orchestrator.workplace import Workplace
 
 
 class PipelineMetrics(Collector):
-    """Looks at the orchestrator's work when Prometheus asks; before there is any, at the processes alone."""
+    """Looks at the orchestrator's work when Prometheus asks; before there is any, at the processes alone.
 
-    def __init__(self) -> None:
+    `broker` is where the embedded broker has its data, if there is one.
+    """
+
+    def __init__(self, broker: Path, *, standby: bool = False) -> None:
         self.port = 0
         """Where they are served; 0 while they are not."""
+        self._broker = broker
+        self._standby = standby
         self._work: Workplace | None = None
 
     def watch(self, work: Workplace) -> None:
@@ -38,6 +45,7 @@ class PipelineMetrics(Collector):
             return
         registry = CollectorRegistry()
         registry.register(self)
+        ProcessCollector(registry=registry)
         try:
             server, thread = start_http_server(settings.metrics_port, settings.metrics_host, registry)
         except OSError as error:
@@ -55,8 +63,13 @@ class PipelineMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The state as of now."""
-        yield _memory()
+        yield from _processes(self._broker)
         work = self._work
+        is_waiting = self._standby and work is None
+        yield GaugeMetricFamily("liveboard_pipeline_standby", "1 while it waits for its turn", float(is_waiting))
+        if is_waiting:
+            # What the board does is told by its owner.
+            return
         status = work.status if work else BoardStatus(sources=())
         phase = GaugeMetricFamily("liveboard_pipeline_phase", "1 for what the board is doing", labels=("phase",))
         for each in Phase:
@@ -81,17 +94,30 @@ class PipelineMetrics(Collector):
         yield from _heap(work)
 
 
-def _memory() -> Metric:
-    """Of this process and of the Java that it has started."""
-    memory = GaugeMetricFamily("liveboard_pipeline_memory_bytes", "Resident memory", labels=("process",))
-    used = {"python": 0, "java": 0}
+def _processes(broker: Path) -> Iterator[Metric]:
+    """What this process takes, the Java that it has started, and the embedded broker."""
+    memory, seconds = defaultdict[str, int](int), defaultdict[str, float](float)
     me = psutil.Process()
-    for process in (me, *me.children(recursive=True)):
+    for known, process in (*(("", each) for each in (me, *me.children(recursive=True))), *_broker(broker)):
         with contextlib.suppress(psutil.Error):
-            used["java" if "java" in process.name() else "python"] += process.memory_info().rss
-    for name, size in used.items():
-        memory.add_metric((name,), size)
-    return memory
+            name = known or ("java" if "java" in process.name() else "python")
+            memory[name] += process.memory_info().rss
+            seconds[name] += process.cpu_times().user + process.cpu_times().system
+    labels = ("process",)
+    resident = GaugeMetricFamily("liveboard_pipeline_memory_bytes", "Resident memory", labels=labels)
+    processor = CounterMetricFamily("liveboard_pipeline_cpu_seconds", "Time of the processor", labels=labels)
+    for name in memory:
+        resident.add_metric((name,), memory[name])
+        processor.add_metric((name,), seconds[name])
+    yield from (resident, processor)
+
+
+def _broker(directory: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The embedded broker that runs on a directory, if one does: it signs its lock, and works there."""
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
+        process = psutil.Process(int((directory / "lock").read_text()))
+        if Path(process.cwd()) == directory.resolve():
+            yield "broker", process
 
 
 def _heap(work: Workplace) -> Iterator[Metric]:

@@ -155,16 +155,20 @@ def is_local(master: str) -> bool:
 
 
 def cores(session: SparkSession) -> int:
-    """How many cores a batch job can have: of this machine, or of all that the cluster has given."""
+    """How many cores a batch job can have: the machine's, the cluster's, or what `spark.default.parallelism` says."""
     context = session.sparkContext
-    return (os.cpu_count() or 1) if is_local(str(context.master)) else context.defaultParallelism
+    if is_local(str(context.master)):
+        return int(context.getConf().get("spark.default.parallelism") or os.cpu_count() or 1)
+    return context.defaultParallelism
 
 
 def slots(session: SparkSession) -> int:
     """How many tasks can run at once, as soon as the cluster has given all that it gives."""
     context = session.sparkContext
     if is_local(str(context.master)):
-        return context.defaultParallelism
+        # The default parallelism may be set, and is then about cores.
+        threads = re.match(r"local\[(\d+)", str(context.master))
+        return int(threads[1]) if threads else os.cpu_count() or 1
     deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
     found, since = 0, time.monotonic()
     while time.monotonic() < deadline:

@@ -16,7 +16,7 @@
 | GET /api/preview      | yes | what a topic would bring to a source: source, topic; for admins                     |
 | POST /api/login       | no  | exchanges the token of a login link for the key, once                               |
 | GET /healthz          | no  | the process is there                                                                |
-| GET /readyz           | no  | the board's status is known and its live generation is loaded                       |
+| GET /readyz           | no  | the board's status is known and every table is there                                |
 | GET /metrics          | no  | for Prometheus                                                                      |
 | GET /…                | no  | the page                                                                            |
 
@@ -59,6 +59,7 @@ from liveboard.serving.page import Page
 from liveboard.serving.preview import Previews
 from liveboard.serving.pulse import Pulses
 from liveboard.serving.query import compile_query
+from liveboard.serving.readiness import Readiness
 from liveboard.serving.reception import Reception
 from liveboard.serving.saved import place_of
 from liveboard.serving.sql_views import SqlViews
@@ -90,6 +91,7 @@ class Routes:
         catalogue: Catalogue,
         views: Views,
         health: FeedHealth,
+        readiness: Readiness,
         control: TopicWriter,
         keeping: Keeping,
         topics: Topics,
@@ -107,6 +109,7 @@ class Routes:
         self._catalogue = catalogue
         self._views = views
         self._health = health
+        self._readiness = readiness
         self._control = control
         self._keeping = keeping
         self._topics = topics
@@ -286,21 +289,11 @@ class Routes:
 
     async def readiness(self, request: Request) -> Response:
         """Whether viewers find what they expect here."""
-        catalogue = self._catalogue
-        if errors := self._health.errors:
-            return _error(503, "not_ready", "; ".join(errors))
-        if catalogue.status is None or (self._health.outage and not catalogue.is_ready):
-            why = self._health.outage or "expected the board's status, found none in Kafka yet"
-            return _error(503, "not_ready", why)
-        if not catalogue.is_ready:
-            shown = catalogue.status.shown if catalogue.status.live else None
-            waiting = f"loading generation {shown}" if shown else f"{catalogue.status.phase}: nothing is live yet"
-            return _error(503, "not_ready", f"expected the live generation, found: {waiting}")
-        if missing := [*catalogue.missing, *self._sql.missing]:
-            return _error(503, "not_ready", f"expected every table, found: loading {', '.join(missing)}")
+        if lacking := self._readiness.lacking:
+            return _error(503, "not_ready", lacking)
         # The last rows are better than none, and the other servers may be no better off.
         problem = {"problem": self._health.outage} if self._health.outage else {}
-        return _json({"status": "ready", "generation": catalogue.live, **problem})
+        return _json({"status": "ready", "generation": self._catalogue.live, **problem})
 
     async def metrics(self, request: Request) -> Response:
         """For Prometheus."""

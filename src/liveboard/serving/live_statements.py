@@ -70,6 +70,11 @@ class LiveStatement:
         return self._asking.reads
 
     @property
+    def is_due(self) -> bool:
+        """Whether something has changed since it was asked last."""
+        return self._due.is_set()
+
+    @property
     def behind_s(self) -> float:
         """How old the first change is that its answer does not have."""
         since = self._taking_since or self._since

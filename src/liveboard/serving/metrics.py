@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from liveboard.serving.catalogue import Catalogue
     from liveboard.serving.feed import Feed
     from liveboard.serving.hub import Hub
+    from liveboard.serving.readiness import Readiness
     from liveboard.serving.sql_views import SqlViews
     from liveboard.serving.views import Views
 
@@ -96,12 +97,15 @@ class Counters:
 class Gauges(Collector):
     """What is looked at when Prometheus asks."""
 
-    def __init__(self, catalogue: Catalogue, hub: Hub, views: Views, feed: Feed, sql: SqlViews) -> None:
+    def __init__(
+        self, catalogue: Catalogue, hub: Hub, views: Views, feed: Feed, sql: SqlViews, readiness: Readiness
+    ) -> None:
         self._catalogue = catalogue
         self._hub = hub
         self._views = views
         self._feed = feed
         self._sql = sql
+        self._readiness = readiness
 
     def collect(self) -> Iterator[Metric]:
         """The state as of now."""
@@ -140,7 +144,8 @@ class Gauges(Collector):
         catalogue = self._catalogue
         live = generation_number(catalogue.live) if catalogue.live else 0
         yield GaugeMetricFamily("liveboard_generation", "The number of the generation that names mean; 0: none", live)
-        yield GaugeMetricFamily("liveboard_ready", "Whether the live generation is loaded", float(catalogue.is_ready))
+        is_ready = not self._readiness.lacking
+        yield GaugeMetricFamily("liveboard_ready", "Whether every table is there, as /readyz says", float(is_ready))
         rejects = sum(len(table) for table in catalogue.named() if table.name == REJECTS_TABLE)
         yield GaugeMetricFamily("liveboard_rejects", "Records of the live generation that could not be read", rejects)
         labels = ("generation",)

@@ -40,6 +40,7 @@ from liveboard.serving.metrics import Counters, Gauges
 from liveboard.serving.page import Page
 from liveboard.serving.port import listening
 from liveboard.serving.preview import Previews
+from liveboard.serving.readiness import Readiness
 from liveboard.serving.reception import Reception
 from liveboard.serving.records import Lookups
 from liveboard.serving.saved import Saved
@@ -170,7 +171,8 @@ class LiveServer:
         saved.defined = self.sql.define
         snapshots = Snapshots(self._storage / _SNAPSHOTS if self._storage else None)
         self.feed = Feed(self._client_config, self._names, self.catalogue, loop, settings.max_rows, saved, snapshots)
-        counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed, self.sql))
+        readiness = Readiness(self.catalogue, self.feed.health, self.sql)
+        counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed, self.sql, readiness))
         self.exports = Exports(limits.exports)
         control = TopicWriter(self._client_config, self._names.control)
         views_writer = TopicWriter(self._client_config, self._names.saved, is_changelog=True)
@@ -200,6 +202,7 @@ class LiveServer:
             self.catalogue,
             self.views,
             self.feed.health,
+            readiness,
             control,
             Keeping(saved, views_writer, self._names.saved, limits, self.sql),
             Topics(self._client_config, self._names),

@@ -61,7 +61,7 @@ class SqlViews:
         self._definitions: dict[str, View] = {}
         self._asked: dict[tuple[str, frozenset[str] | None], LiveStatement] = {}
         self._askers: dict[LiveStatement, set[Asker]] = {}
-        self._why: dict[str, str] = {}
+        self._why: dict[str, FrameError] = {}
         self._of_board = Audience(shown=self._show, refused=self._complain, is_there=self._is_watched)
         self._of_askers = Audience(shown=self._tell, refused=self._refuse)
 
@@ -163,6 +163,8 @@ class SqlViews:
 
     def rebound(self) -> None:
         """Names mean other tables."""
+        # What a view names may be there now.
+        self._why = {name: why for name, why in self._why.items() if why.code is not Code.UNKNOWN_TABLE}
         self._look_at_names()
         for statement in (*self._views.values(), *self._asked.values()):
             statement.rebound()
@@ -252,9 +254,10 @@ class SqlViews:
 
     def _complain(self, statement: LiveStatement, error: FrameError) -> None:
         """A view that cannot be evaluated stays as it was."""
-        is_early = error.code is Code.UNKNOWN_TABLE and not self._catalogue.is_ready
-        if not is_early and self._why.get(statement.name) != str(error):
-            self._why[statement.name] = str(error)
+        is_all_there = self._catalogue.is_ready and not self._catalogue.missing
+        is_early = error.code is Code.UNKNOWN_TABLE and (statement.is_due or not is_all_there)
+        if not is_early and str(self._why.get(statement.name)) != str(error):
+            self._why[statement.name] = error
             _log.warning("view not evaluated", extra={"view": statement.name, "reason": str(error)})
 
     def _tell(self, statement: LiveStatement, applied: Applied | None) -> None:
