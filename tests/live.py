@@ -74,11 +74,12 @@ class Board:
         tables: Mapping[str, tuple[Column, ...]] | None = None,
         wiring: Wiring | None = None,
         fingerprint: Mapping[str, Any] | None = None,
+        kept: Mapping[str, str] | None = None,
     ) -> str:
-        """A new generation in state building."""
+        """A new generation in state building; `kept` says how Kafka keeps its tables, beside what is so always."""
         name = generation_id(next(_numbers))
         tables = tables or {"users_ui": USERS}
-        self._admin.create_changelogs([NAMES.changelog(name, table) for table in tables])
+        self._admin.create_changelogs([NAMES.changelog(name, table) for table in tables], kept)
         self._admin.create_changelogs([NAMES.status])
         wiring = wiring or Wiring({"users": f"users-{name}"}, {"final_ui": "left"})
         self.generations[name] = GenerationRecord(

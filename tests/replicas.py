@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import debian
+import psutil
 from live import KEY, wait
 from ports import closed_port
 
 _CONFIGURATION = Path(__file__).parents[1] / "deploy" / "haproxy.cfg"
+# Instead of `-m liveboard`, where snapshots are to be made.
+EAGER = (str(Path(__file__).with_name("eager.py")),)
 _BOARD = '[sources.users]\ntopic = "users"\nschema = "userId string, age bigint"\ntable = "users_ui"'
 
 
 class Replica:
     """`liveboard serve` on a port that it keeps."""
 
-    def __init__(self, bootstrap: str, directory: Path, board: str = _BOARD) -> None:
+    def __init__(
+        self, bootstrap: str, directory: Path, board: str = _BOARD, program: tuple[str, ...] = ("-m", "liveboard")
+    ) -> None:
         self.port = closed_port()
+        self.storage = directory / str(self.port)
+        self._program = program
         self.url = f"http://127.0.0.1:{self.port}"
         self._output = directory / f"{self.port}.out"
         self._environment = {
             **os.environ,
             "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-            "LIVEBOARD_STORAGE_DIR": str(directory / str(self.port)),
+            "LIVEBOARD_STORAGE_DIR": str(self.storage),
             "LIVEBOARD_SERVER_PORT": str(self.port),
             "LIVEBOARD_SERVER_PSK": KEY,
             "LIVEBOARD_BOARD": board,
@@ -38,10 +46,15 @@ class Replica:
     def start(self) -> None:
         """Returns when it has every table."""
         with self._output.open("ab") as output:
+            self._said = output.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "liveboard", "serve"], env=self._environment, stdout=output, stderr=output
+                [sys.executable, *self._program, "serve"], env=self._environment, stdout=output, stderr=output
             )
         wait(self.is_ready)
+
+    def said(self) -> str:
+        """What it has logged since its start."""
+        return self._output.read_bytes()[self._said :].decode()
 
     def is_ready(self) -> bool:
         """What a load balancer asks."""
@@ -53,10 +66,25 @@ class Replica:
         lines = (answer(f"{self.url}/metrics") or "").splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
+    @property
+    def pid(self) -> int:
+        """Of the process that runs now, or ran last."""
+        return self._process.pid
+
     def kill(self) -> None:
         """As the system would without memory."""
         self._process.kill()
         self._process.wait()
+
+    def kill_if(self, condition: Callable[[], object]) -> bool:
+        """Stops it where it is, and kills it if the condition holds then; tells whether it did."""
+        self._process.send_signal(signal.SIGSTOP)
+        wait(lambda: psutil.Process(self.pid).status() == psutil.STATUS_STOPPED)
+        if not condition():
+            self._process.send_signal(signal.SIGCONT)
+            return False
+        self.kill()
+        return True
 
 
 def answer(url: str, key: str = "") -> str | None:

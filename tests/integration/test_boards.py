@@ -11,6 +11,7 @@ from harness import emptied, until
 from swapping import Swapping, wiring
 
 from liveboard.contract.board import Wiring
+from liveboard.orchestrator.ownership import decoded
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
@@ -47,14 +48,17 @@ def test_b35_two_boards_on_one_broker_swap_and_crash_at_random(kafka: str, tmp_p
         assert not {r.wiring.topics["users"] for r in boards[0][0].status().generations.values()} & {"users3", "users4"}
 
 
-def test_b35_another_owner_is_refused_or_stands_by_and_takes_over_after_a_silence(kafka: str, tmp_path: Path) -> None:
+def test_b35_another_owner_is_refused_and_of_those_that_stand_by_one_takes_over_after_a_silence(
+    kafka: str, tmp_path: Path
+) -> None:
     shared = {"LIVEBOARD_STORAGE_CHECKPOINTS": str(tmp_path / "shared")}
+    names = ("first", "second", "third")
     with emptied(kafka), ExitStack() as parts:
-        first, second = (
-            parts.enter_context(closing(Swapping(kafka, tmp_path / name, **shared))) for name in ("first", "second")
-        )
-        for name in ("first", "second"):
+        for name in names:
             (tmp_path / name).mkdir()
+        first, second, third = (
+            parts.enter_context(closing(Swapping(kafka, tmp_path / name, **shared))) for name in names
+        )
         first.fill(0)
         first.start()
         live = first.wait_until_live(wiring(0))
@@ -63,25 +67,48 @@ def test_b35_another_owner_is_refused_or_stands_by_and_takes_over_after_a_silenc
         assert "the board 'liveboard' is kept by " in second.pipeline.said()
         assert str(tmp_path / "first") in second.pipeline.said()
         second.pipeline.start("--standby")
-        second.pipeline.wait_for("standing by: the board 'liveboard' is kept by ")
-        with first.load(0, 40):
-            paused = first.pipeline.pause()
-            # It goes on from the shared checkpoint of the one that is silent.
-            second.pipeline.wait_for(f"{live} is live")
-            assert "building" not in second.pipeline.said()
+        third.start("--standby")
+        for standby in (second, third):
+            standby.pipeline.wait_for("standing by: the board 'liveboard' is kept by ")
+
+        # Of two that wait, one goes on from the checkpoint of the one that is gone, and the other waits for its end.
+        with second.load(0, 40):
+            first.pipeline.kill("")
+            until(lambda: any(_follows(board, live) for board in (second, third)), "a take-over")
+            taker, waiting = (second, third) if _follows(second, live) else (third, second)
+            waiting.pipeline.wait_for(f"standing by: the board 'liveboard' is kept by {_name(taker)} ")
+        second.expect_oracle(live)
+        assert "building" not in taker.pipeline.said()
+        assert "[orchestrator] ready" not in waiting.pipeline.said()
+        assert waiting.pipeline.is_running()
+
+        # Whoever was replaced ends as soon as it finds out.
+        with second.load(0, 40):
+            paused = taker.pipeline.pause()
+            waiting.pipeline.wait_for(f"{live} is live")
+            assert "building" not in waiting.pipeline.said()
             for process in paused:
                 process.resume()
-            until(lambda: not first.pipeline.is_running(), "the end of the one that was replaced")
-            assert f"is kept by {second.status().owner.name}" in first.pipeline.said()  # type: ignore[union-attr]
+            until(lambda: not taker.pipeline.is_running(), "the end of the one that was replaced")
+            assert f"is kept by {_name(waiting)}" in taker.pipeline.said()
             # What that one may have written after it was replaced cannot be told apart any more.
-            second.pipeline.wait_for("was still alive after it was replaced")
-            second.wait_for(lambda status: status.live not in (None, live) and status.phase == "live")
-        second.expect_oracle(second.wait_until_live(wiring(0)))
+            waiting.pipeline.wait_for("was still alive after it was replaced")
+            waiting.wait_for(lambda status: status.live not in (None, live) and status.phase == "live")
+        waiting.expect_oracle(waiting.wait_until_live(wiring(0)))
+
         # Whoever stops leaves the board free at once.
-        first.pipeline.start("--standby")
-        first.pipeline.wait_for("standing by: ")
-        second.pipeline.stop()
-        first.fill(0)
-        first.pipeline.wait_until_live()
-        assert "building" not in first.pipeline.said()
-        first.expect_oracle(first.wait_until_live(wiring(0)))
+        waiting.pipeline.stop()
+        *_, last = waiting.topics.messages(waiting.names.owner)
+        assert (decoded(last.value()).what, decoded(last.value()).name) == ("release", _name(waiting))
+
+
+def _follows(board: Swapping, generation: str) -> bool:
+    return f"{generation} is live" in board.pipeline.said()
+
+
+def _name(owner: Swapping) -> str:
+    """What the board's owner calls itself."""
+    found = owner.status().owner
+    assert found
+    assert str(owner.pipeline.storage) in found.name
+    return found.name

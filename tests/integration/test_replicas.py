@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+from harness import until
 from live import KEY, NAMES, Board, at, serving, users, wait
-from replicas import Replica, balanced
+from replicas import EAGER, Replica, answer, balanced
 
 import liveboard
 from liveboard.client import SyncSubscription, Update
@@ -24,6 +28,8 @@ pytestmark = pytest.mark.integration
 
 ROWS = 300
 VIEWERS = 6
+# Kafka tidies up all but the part that is being written.
+COMPACTED = {"min.cleanable.dirty.ratio": "0.01", "segment.ms": "500"}
 
 
 @pytest.fixture
@@ -33,6 +39,14 @@ def pair(kafka: str, tmp_path: Path) -> Iterator[tuple[Replica, Replica]]:
     yield pair
     for replica in pair:
         replica.kill()
+
+
+@pytest.fixture
+def eager(kafka: str, tmp_path: Path) -> Iterator[Replica]:
+    """A server that writes snapshots all the time, and is not started yet."""
+    replica = Replica(kafka, tmp_path, program=EAGER)
+    yield replica
+    replica.kill()
 
 
 class Load:
@@ -64,6 +78,15 @@ class Load:
                 self.rows[key] = row
                 self.written.setdefault(key, set()).add(tuple(row[:2]))
         self._board.write(str(self._board.live), changes)
+
+    def step_until(self, done: Callable[[], object], look: Callable[[Callable[[], object]], None] = wait) -> None:
+        """Changes rows until something is so, at every look."""
+
+        def stepped() -> object:
+            self.step()
+            return done()
+
+        look(stepped)
 
     def expected(self) -> list[tuple[Any, ...]]:
         """All rows, in the order of the table."""
@@ -162,3 +185,60 @@ def test_a_server_that_starts_again_begins_with_its_snapshot_if_it_fits(
     admin.create_changelogs([topic])
     board.write(generation, users(*range(100, 160)))
     assert shows("snapshot ignored") == list(users(*range(100, 160)))
+
+
+def test_b11_a_server_that_is_killed_while_it_writes_snapshots_begins_with_the_last_whole_one(
+    kafka: str, eager: Replica
+) -> None:
+    board = Board(kafka)
+    generation = board.build(kept=COMPACTED)
+    topic = NAMES.changelog(generation, "users_ui")
+    board.write(generation, users(*range(ROWS)))
+    board.switch(generation)
+    load, moments = Load(board), random.Random(35)
+    folder = eager.storage / "server"
+
+    def unfinished() -> list[Path]:
+        return list(folder.glob(f"{topic}.{eager.pid}"))
+
+    def starts(*said: str) -> None:
+        """It begins as expected, and with what Kafka had when it began; what another has left unfinished is gone."""
+        eager.start()
+        exported = answer(f"{eager.url}/api/tables/users_ui/export?format=json", KEY)
+        assert [(row["userId"], row["age"]) for row in orjson.loads(exported or "")] == load.expected()
+        found = [line for line in eager.said().splitlines() if 'event="snapshot ' in line and "written" not in line]
+        assert [word for word, line in zip(said, found, strict=True) if word not in line] == []
+        assert {file.name for file in folder.glob("*")} <= {f"{topic}.rows", f"{topic}.{eager.pid}"}
+
+    starts()
+    load.step_until((folder / f"{topic}.rows").exists)
+    for is_writing in (True, False, True):
+        if is_writing:
+            load.step_until(lambda: unfinished() and eager.kill_if(unfinished))
+            assert unfinished()
+        else:
+            for _ in range(moments.randrange(50)):
+                load.step()
+            eager.kill()
+        starts("snapshot loaded")
+    eager.kill()
+
+    # Kafka tidies up what has come since.
+    begun = TopicPartition(topic, 0, int(time.time() * 1000))
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "tests"})
+    load.step()
+    [first] = consumer.offsets_for_times([begun])
+    load.step_until(lambda: consumer.offsets_for_times([begun])[0].offset > first.offset, until)
+    consumer.close()
+    starts("snapshot loaded")
+    eager.kill()
+
+    # Made anew, with as many records, it is another topic.
+    end = board.ends(generation)["users_ui"]
+    admin = Admin({"bootstrap.servers": kafka})
+    admin.delete([topic])
+    wait(lambda: topic not in admin.partitions())
+    admin.create_changelogs([topic])
+    load.rows = users(*range(1_000, 1_000 + end))
+    board.write(generation, load.rows)
+    starts("snapshot ignored")

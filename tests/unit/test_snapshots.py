@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -114,6 +118,29 @@ def test_a_full_disk_harms_nothing(tmp_path: Path) -> None:
         asyncio.run(write())
     assert not file.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_followed_or_will_never_be_finished_is_removed(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "--version"], stdout=subprocess.DEVNULL)
+    gone.wait()
+    ours, another, killed = (f"{TOPIC}.{process}" for process in (os.getpid(), os.getppid(), gone.pid))
+    kept = {f"{TOPIC}.rows", another, "other.g1.users_ui.rows", "notes"}
+    for name in (*kept, killed, ours, "liveboard.g2.users_ui.rows"):
+        (tmp_path / name).touch()
+    snapshots_there = Snapshots(tmp_path)
+
+    def left() -> set[str]:
+        snapshots_there.keep_only({TOPIC}, re.compile(r"liveboard\.g\d+\."))
+        return {file.name for file in tmp_path.iterdir()}
+
+    changelog = Changelog(TOPIC, "g1", "users_ui", COLUMNS)
+    changelog.begin_with(ROWS, 50)
+    changelog.load(0)
+    with patch.multiple(snapshots, EVERY_S=0.0, WORTH_RECORDS=50):
+        assert snapshots_there.due([changelog]) is changelog
+    assert left() == {*kept, ours}
+    snapshots_there.write(None, TOPIC, "one", 50)
+    assert left() == kept
 
 
 @settings(max_examples=40)

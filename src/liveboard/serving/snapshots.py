@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+import psutil
 
 from liveboard.serving.changelogs import Changelog
 from liveboard.serving.table import Table
@@ -35,6 +36,7 @@ EVERY_S = 300.0
 OLDEST_S = 12 * 3600.0
 _RENEWED_S = 3 * 3600.0
 _SLICE = 2_000
+_WHOLE = ".rows"
 _BLOCK = struct.Struct("<III")  # rows, bytes, checksum
 
 _log = logging.getLogger(__name__)
@@ -120,11 +122,20 @@ class Snapshots:
         self._task = asyncio.create_task(self._write(table, origin), name=f"snapshot of {topic}")
 
     def keep_only(self, topics: Collection[str], ours: re.Pattern[str]) -> None:
-        """Removes the files of changelogs that are not followed any more."""
+        """Removes the files of changelogs that are not followed any more, and what will never be finished."""
         if self._folder is not None and self._folder.is_dir():
-            for file in self._folder.glob("*.rows"):
-                if ours.match(file.stem) and file.stem not in topics:
+            for file in self._folder.iterdir():
+                is_left = file.stem not in topics if file.suffix == _WHOLE else self._is_abandoned(file)
+                if ours.match(file.stem) and is_left:
                     file.unlink(missing_ok=True)
+
+    def _is_abandoned(self, file: Path) -> bool:
+        """Whether it is what a server had written of a file when it was killed."""
+        process = file.suffix[1:]
+        if process == str(os.getpid()):
+            # In a container, all that have run there had this one.
+            return not self._is_writing
+        return process.isdigit() and not psutil.pid_exists(int(process))
 
     async def stop(self) -> None:
         """Leaves what is half written."""
@@ -158,7 +169,7 @@ class Snapshots:
 
     def _file(self, topic: str) -> Path:
         assert self._folder is not None
-        return self._folder / f"{topic}.rows"
+        return self._folder / f"{topic}{_WHOLE}"
 
 
 def _write_block(target: BinaryIO, keys: list[bytes], rows: list[bytes]) -> None:
