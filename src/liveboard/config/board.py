@@ -18,12 +18,12 @@ from liveboard.contract.board import (
     Join,
     JoinKind,
     Source,
-    SourceFormat,
     SourceMode,
     View,
 )
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.filters import read_filter
+from liveboard.contract.formats import FormatName
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
 from liveboard.contract.tables import table_columns
 from liveboard.contract.types import column_type
@@ -82,7 +82,7 @@ class SourceSettings(Source):
     table: values.TableName
     schema: values.SchemaText = ""
     columns: Columns = ()
-    format: SourceFormat = "json"
+    format: FormatName = "json"
     avro_schema_file: values.Text = ""
     on_error: Literal["reject", "null"] = "reject"
     max_value_bytes: Annotated[int, values.integer(1, LARGEST_VALUE_BYTES)] = 1_048_576

@@ -23,6 +23,7 @@ from liveboard.config.board import DEFAULT_ORIGIN, BoardSettings, check_board, d
 from liveboard.config.document import Document, Key, Section, build, check_distinct, dotted, keys_of, patterns
 from liveboard.config.environment import CONFIG_VARIABLE, overlay, refuse_unknown
 from liveboard.config.values import ConfigError, Duration
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.frames import DEFAULT_SIZE, MAX_CLIENT_FRAME_BYTES, MAX_SIZE
 from liveboard.contract.names import Names
 
@@ -315,12 +316,14 @@ def documented_keys() -> list[str]:
 
 def _check_settings(document: Document, settings: Settings) -> None:
     for name, source in settings.board.sources.items():
-        if source.avro_schema_file and source.format != "avro":
+        needs_schemas = FORMATS[source.format].needs_schemas
+        if source.avro_schema_file and not needs_schemas:
             at = ("board", "sources", name, "avro_schema_file")
             document.problem(at, f'expected no schema of Avro, since the format is "{source.format}", found one')
-        if source.format == "avro" and not source.avro_schema_file and not settings.registry.url:
+        if needs_schemas and not source.avro_schema_file and not settings.registry.url:
             at = ("board", "sources", name, "format")
-            document.problem(at, 'expected a registry.url or an avro_schema_file for "avro", found neither')
+            expected = f'expected a registry.url or an avro_schema_file for "{source.format}"'
+            document.problem(at, f"{expected}, found neither")
         if source.topic == settings.names.control:
             at = ("board", "sources", name, "topic")
             document.problem(at, f'expected a topic other than that of control messages, found "{source.topic}"')

@@ -21,8 +21,8 @@ from liveboard.contract.board import Source
 from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.registry import Registered, Registry, RegistryUnavailable, value_subject
 from liveboard.pipeline import avro_schema
-from liveboard.pipeline.avro_format import AvroSchemas, UnknownSchema, unknown_schema
-from liveboard.pipeline.avro_schema import AvroSchemaError, AvroType
+from liveboard.pipeline.avro_format import UnknownSchema, unknown_schema
+from liveboard.pipeline.avro_schema import AvroSchemaError, AvroSchemas, AvroType
 
 Answer = dict[int, Registered | None]
 """Schemas by id; None where the registry says that there is no such one."""

@@ -59,6 +59,17 @@ class AvroType:
         return self.logical or " ".join(filter(None, [self.kind, self.name.rpartition(".")[2]]))
 
 
+@dataclass(frozen=True)
+class AvroSchemas:
+    """What is known of a source's schemas."""
+
+    by_id: Mapping[int, AvroType] = field(default_factory=dict)
+    unusable: Mapping[int, str] = field(default_factory=dict)
+    """Ids whose records are rejected, with what was found instead of a schema."""
+    only: AvroType | None = None
+    """The one schema of values that have no header."""
+
+
 def parse(text: str, references: Sequence[str] = ()) -> AvroType:
     """The type of a schema; `references` are schemas whose names it uses, each after those that it uses itself."""
     named: dict[str, AvroType] = {}

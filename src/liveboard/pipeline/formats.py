@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from liveboard.contract.board import Source
 from liveboard.contract.schema import Column
+from liveboard.pipeline.avro_schema import AvroSchemas
 
 _SHOWN_CHARACTERS = 100
 
@@ -28,10 +29,12 @@ class Format(ABC):
 
     The first look reads each value once, and cheaply. The second is taken only of the records that the first leaves
     in doubt. `parse` keeps both in columns, `first` and `second`, which the other methods look at.
+    `schemas` are empty where the format needs none.
     """
 
-    def __init__(self, source: Source, first: Expr, second: Expr) -> None:
+    def __init__(self, source: Source, first: Expr, second: Expr, schemas: AvroSchemas) -> None:
         self.source = source
+        self.schemas = schemas
         self.columns = [column for column in source.columns if not column.origin]
         self.first = first
         self.second = second

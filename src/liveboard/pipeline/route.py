@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from liveboard.contract.board import Board, Source
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.names import REJECTS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column
 from liveboard.pipeline.aggregates import (
@@ -35,7 +36,7 @@ from liveboard.pipeline.aggregates import (
     window_starts,
     window_texts,
 )
-from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.encode import base64_text, json_members, json_value
 from liveboard.pipeline.joins import SIDES, SideName
 from liveboard.pipeline.kept import kept
@@ -137,7 +138,7 @@ def _reject_body(sources: Sequence[Source]) -> Expr:
     """What the rejects show of a refused record; null for others."""
     text = F.call_function("make_valid_utf8", F.col("value").cast("string"))
     shown = F.substring(text, 1, REJECTED_VALUE_CHARACTERS)
-    if binary := [source.name for source in sources if source.format == "avro"]:
+    if binary := [source.name for source in sources if not FORMATS[source.format].is_text]:
         # Whole groups of three bytes, so that what is shown can be decoded.
         bytes_ = base64_text(F.substring("value", 1, REJECTED_VALUE_CHARACTERS // 4 * 3))
         shown = F.when(F.col(OF_SOURCE).isin(binary), bytes_).otherwise(shown)
