@@ -10,13 +10,11 @@ from liveboard.config.columns import Columns
 from liveboard.config.document import Document, Key, build, check_distinct
 from liveboard.config.wording import expected_one_of, key_types
 from liveboard.contract.board import (
-    JOIN_KINDS,
     LARGEST_VALUE_BYTES,
     Aggregate,
     Alert,
     Board,
     Join,
-    JoinKind,
     Source,
     SourceMode,
     View,
@@ -24,6 +22,7 @@ from liveboard.contract.board import (
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.filters import read_filter
 from liveboard.contract.formats import FormatName
+from liveboard.contract.joins import JOIN_KINDS, JoinKind
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
 from liveboard.contract.tables import table_columns
 from liveboard.contract.types import column_type

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import msgspec
 
 from liveboard.contract.formats import FORMATS, FormatName
+from liveboard.contract.joins import JoinKind
 from liveboard.contract.names import DEFAULT_BOARD_NAME
 from liveboard.contract.schema import Column, parse_schema
-
-JoinKind = Literal["left", "inner", "asof"]
-JOIN_KINDS: tuple[JoinKind, ...] = get_args(JoinKind)
-"""Every kind of join, the most usual first; `pipeline/joins.py` says what each of them is."""
 
 SourceMode = Literal["append", "upsert"]
 """Whether every record is a row, or the newest record of a key is the key's row: a table by key."""
