@@ -26,7 +26,7 @@ _FLUSH_S = 30.0
 _ABOUT_THE_RECORD = (400, 413, 415, 422)
 
 
-class Record(NamedTuple):
+class AlertRecord(NamedTuple):
     """A record of the alerts topic; its place there names it for ever."""
 
     place: str
@@ -49,7 +49,7 @@ class Receiver(Protocol):
     """For people; without what may be secret in an address."""
     at_once: int
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Returns once all of them are there."""
 
 
@@ -64,7 +64,7 @@ class TopicReceiver:
         options: dict[str, Any] = {"enable.idempotence": "true", "log_level": 0, "error_cb": lambda _: None}
         self._producer = Producer({**client_config, **options, "message.timeout.ms": str(int(_FLUSH_S * 1000))})
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Writes them."""
         errors: list[str] = []
         try:
@@ -100,12 +100,12 @@ class Webhook:
         self._secret = secret.reveal().encode()
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Posts them one by one."""
         for record in records:
             self._post(record)
 
-    def _post(self, record: Record) -> None:
+    def _post(self, record: AlertRecord) -> None:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"liveboard/{liveboard.__version__}",

@@ -18,7 +18,7 @@ _ENVELOPE = {"before", "after", "op"}
 
 
 @dataclass(frozen=True)
-class Record:
+class SampledRecord:
     """What is looked at of a record."""
 
     value: bytes | None

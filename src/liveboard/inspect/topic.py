@@ -10,7 +10,7 @@ from typing import Any
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.inspect.columns import Column, columns_of
-from liveboard.inspect.formats import Format, Record, Row, key_fields, read, schema_ids
+from liveboard.inspect.formats import Format, Row, SampledRecord, key_fields, read, schema_ids
 from liveboard.inspect.guess import words
 
 READABLE = (Format.JSON, Format.DEBEZIUM)
@@ -74,7 +74,7 @@ class Topic:
         return len(values) > 1 and len(set(values)) == len(values)
 
 
-def describe(name: str, records: Sequence[Record], *, compacted: bool = False) -> Topic:
+def describe(name: str, records: Sequence[SampledRecord], *, compacted: bool = False) -> Topic:
     """What these records say about the topic; a LiveboardError where there are none with a value."""
     seen = [(record, *read(record.value)) for record in records if record.value is not None]
     if not seen:

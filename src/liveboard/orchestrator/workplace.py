@@ -18,7 +18,7 @@ from liveboard.kafka.registry import Registry
 from liveboard.orchestrator import leftovers
 from liveboard.orchestrator.leftovers import Leftovers
 from liveboard.orchestrator.losses import Losses
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import BoardRecord
 from liveboard.orchestrator.running import Running
 from liveboard.orchestrator.schemas import Schemas
 from liveboard.pipeline import session
@@ -47,7 +47,7 @@ class Workplace:
         settings: Settings,
         kafka: KafkaAccess,
         spark: SparkSession,
-        record: Record,
+        record: BoardRecord,
         checkpoints: Checkpoints,
         schemas_file: Path,
         log: Log,

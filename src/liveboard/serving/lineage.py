@@ -29,7 +29,7 @@ from liveboard.serving import records
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.origins import Origin, Origins
-from liveboard.serving.records import Lookups, Position, Record, Sought
+from liveboard.serving.records import FoundRecord, Lookups, Position, Sought
 from liveboard.serving.table import Table
 
 _PLACE = re.compile(r"([0-9]{1,10})-([0-9]{1,19})")
@@ -202,7 +202,7 @@ def _newest(rows: Sequence[bytes | None], on: int, value: Any, until: bytes | No
     return found
 
 
-def _shown(source: str | None, topic: str, record: Record, is_raw: bool) -> SourceRecord:
+def _shown(source: str | None, topic: str, record: FoundRecord, is_raw: bool) -> SourceRecord:
     position = record.position
     shown = SourceRecord(
         source=source,
