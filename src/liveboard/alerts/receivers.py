@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException, Producer
 import liveboard
 from liveboard.config import Secret
 from liveboard.contract.errors import LiveboardError
+from liveboard.redirects import NoRedirects
 
 SIGNATURE_HEADER = "Liveboard-Signature"
 DELIVERY_HEADER = "Liveboard-Delivery"
@@ -82,12 +83,6 @@ class TopicReceiver:
             raise NotReceived(f"{self.name} takes nothing: {errors[0] if errors else 'no answer'}")
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """An address that has moved is to be configured: what is sent there should not go elsewhere by itself."""
-        return None
-
-
 class Webhook:
     """An address that gets each record as a POST, signed where there is a secret."""
 
@@ -98,7 +93,7 @@ class Webhook:
         self.name = f"{parts.scheme}://{parts.hostname}"
         self._url = url
         self._secret = secret.reveal().encode()
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(NoRedirects)
 
     def send(self, records: Sequence[AlertRecord]) -> None:
         """Posts them one by one."""
