@@ -171,7 +171,7 @@ def _digits(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Step:
+class TypeStep:
     """One step into a value."""
 
     into: str
@@ -186,7 +186,7 @@ class Step:
 class Found:
     """A type that can be at the end of a column's path, or on the way where the path cannot go on."""
 
-    way: tuple[Step, ...]
+    way: tuple[TypeStep, ...]
     type: AvroType
     rest: Path = ()
     """What remains of the column's path where it cannot go on."""
@@ -210,13 +210,13 @@ def _further(found: Found) -> Iterator[Found]:
     type_ = found.type
     if type_.kind == "union":
         for name, inner in _members(type_):
-            yield Found((*found.way, Step("union", name)) if name else found.way, inner, found.rest)
+            yield Found((*found.way, TypeStep("union", name)) if name else found.way, inner, found.rest)
         return
     to, *rest = found.rest
     if type_.kind != "record":
-        yield Found((*found.way, Step(type_.kind, to)), type_.inner[0], tuple(rest))
+        yield Found((*found.way, TypeStep(type_.kind, to)), type_.inner[0], tuple(rest))
     elif to in type_.fields:
-        yield Found((*found.way, Step("record", to, type_.name)), type_.fields[str(to)], tuple(rest))
+        yield Found((*found.way, TypeStep("record", to, type_.name)), type_.fields[str(to)], tuple(rest))
 
 
 def _members(union: AvroType) -> Iterator[tuple[str, AvroType]]:

@@ -5,7 +5,7 @@ An entry is struct(memory, key, place, side, origin, cut, record):
 - `memory`, `key`, `side`: where it is remembered. `key` is the JSON text of the join key, `side` is left or right.
 - `place`: null, or the topic and partition of a record that is not remembered, because it has no key or no join. It
   stands in for the key there, so that such records neither match each other nor pile up.
-- `origin`: whose row it is, an index into `origins`; null where another entry of the record tells it.
+- `origin`: whose row it is, an index into `own_tables`; null where another entry of the record tells it.
 - `record`: struct(ts, partition, offset, body), as joins take it; `cut` is where the key belongs in its body, or null
   where the key is in it. A record that removes the row of its key has no body.
 
@@ -51,7 +51,7 @@ _NULL = "null"
 
 
 @dataclass(frozen=True)
-class Origin:
+class OwnTable:
     """The table of a record's own row, and what the row's key is made of."""
 
     table: str
@@ -61,12 +61,12 @@ class Origin:
     """Then the key names the topic too, since rejects are of all sources."""
 
 
-def origins(board: Board) -> list[Origin]:
+def own_tables(board: Board) -> list[OwnTable]:
     """Each source's table, then the rejects of each source."""
     sources = board.sources.values()
     return [
-        *[Origin(source.table, by_key=source.by_key) for source in sources],
-        *[Origin(REJECTS_TABLE, is_reject=True) for _ in sources],
+        *[OwnTable(source.table, by_key=source.by_key) for source in sources],
+        *[OwnTable(REJECTS_TABLE, is_reject=True) for _ in sources],
     ]
 
 
@@ -120,7 +120,7 @@ def own_row(board: Board, key: Expr, record: Expr, cut: Expr, origin: Expr, plac
         members = F.when(cut.isNull(), body).otherwise(members)
     value = F.concat(F.lit("["), F.substr(members, F.lit(2)), F.lit(',"'), record["ts"], F.lit('"]'))
     rows = []
-    for index, each in enumerate(origins(board)):
+    for index, each in enumerate(own_tables(board)):
         row_key = key_of_row(key) if each.by_key else place if each.is_reject else position(record)
         mine = (origin == index) & counts if each.by_key else origin == index
         rows.append(F.when(mine, change(each.table, row_key, value)))

@@ -21,7 +21,7 @@ from liveboard.contract.schema import Column
 from liveboard.sql import messages
 from liveboard.sql.columns import ColumnTable
 from liveboard.sql.messages import (
-    Answer,
+    Answered,
     Asked,
     Begun,
     ColumnPair,
@@ -99,7 +99,7 @@ class Worker:
             key_places(asked.key, columns) if asked.key else _listed(statement.grouped_by),
         )
 
-    def _answered(self, asked: Run) -> Answer:
+    def _answered(self, asked: Run) -> Answered:
         # Of the processor: on a busy machine a statement waits as well as it works.
         began = time.process_time() - self._taken_s
         self._taken_s = 0.0
@@ -115,7 +115,7 @@ class Worker:
         before = last[1] if last is not None and last[0] == pairs else []
         if asked.live:
             self._last[asked.live] = pairs, rows
-        return Answer(pairs, len(rows), changed(before, rows), time.process_time() - began)
+        return Answered(pairs, len(rows), changed(before, rows), time.process_time() - began)
 
 
 def key_places(key: list[str], columns: list[Column]) -> list[int]:
