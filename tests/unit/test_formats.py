@@ -27,7 +27,7 @@ def test_every_layer_knows_every_format(layer: Collection[str]) -> None:
 
 def test_every_format_is_recognised() -> None:
     # Topics also hold what no board can read.
-    assert set(FORMATS) < set(recognised.Format) == set(toml._FORMATS)
+    assert set(FORMATS) < set(recognised.FoundFormat) == set(toml._FORMATS)
 
 
 def test_a_preview_is_possible_of_what_needs_no_schemas() -> None:

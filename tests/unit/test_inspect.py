@@ -11,7 +11,7 @@ import pytest
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.inspect.columns import names
-from liveboard.inspect.formats import Format, SampledRecord, read
+from liveboard.inspect.formats import FoundFormat, SampledRecord, read
 from liveboard.inspect.guess import guess
 from liveboard.inspect.toml import source_toml
 from liveboard.inspect.topic import Topic, describe
@@ -42,25 +42,25 @@ CHANGE = {"op": "u", "before": None, "after": {"id": 1}, "source": {}}
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (b'{"a": 1}', Format.JSON),
-        (b"{}", Format.JSON),
-        (b'{"op": "c", "amount": 1}', Format.JSON),
-        (b'{"op": "c", "before": null, "after": null}', Format.JSON),
-        (json.dumps(CHANGE).encode(), Format.DEBEZIUM),
-        (json.dumps({"schema": {"type": "struct"}, "payload": CHANGE}).encode(), Format.DEBEZIUM),
-        (json.dumps({**CHANGE, "op": "d", "before": {"id": 1}, "after": None}).encode(), Format.DEBEZIUM),
-        (b"\x00\x00\x00\x00\x07\x02\x06abc", Format.AVRO),
-        (b"\x00\x00", Format.BYTES),
-        (b"2026-01-01 INFO started", Format.TEXT),
-        (b"[1, 2]", Format.TEXT),
-        (b'{"a": 1', Format.TEXT),
-        (b'{"a": 1, "a": 2}', Format.TEXT),
-        (b'{"a": NaN}', Format.TEXT),
-        (b"\xff\xfe\x00\x01", Format.BYTES),
-        (b"[" * 100_000, Format.TEXT),
+        (b'{"a": 1}', FoundFormat.JSON),
+        (b"{}", FoundFormat.JSON),
+        (b'{"op": "c", "amount": 1}', FoundFormat.JSON),
+        (b'{"op": "c", "before": null, "after": null}', FoundFormat.JSON),
+        (json.dumps(CHANGE).encode(), FoundFormat.DEBEZIUM),
+        (json.dumps({"schema": {"type": "struct"}, "payload": CHANGE}).encode(), FoundFormat.DEBEZIUM),
+        (json.dumps({**CHANGE, "op": "d", "before": {"id": 1}, "after": None}).encode(), FoundFormat.DEBEZIUM),
+        (b"\x00\x00\x00\x00\x07\x02\x06abc", FoundFormat.AVRO),
+        (b"\x00\x00", FoundFormat.BYTES),
+        (b"2026-01-01 INFO started", FoundFormat.TEXT),
+        (b"[1, 2]", FoundFormat.TEXT),
+        (b'{"a": 1', FoundFormat.TEXT),
+        (b'{"a": 1, "a": 2}', FoundFormat.TEXT),
+        (b'{"a": NaN}', FoundFormat.TEXT),
+        (b"\xff\xfe\x00\x01", FoundFormat.BYTES),
+        (b"[" * 100_000, FoundFormat.TEXT),
     ],
 )
-def test_the_format_is_found_by_looking(value: bytes, expected: Format) -> None:
+def test_the_format_is_found_by_looking(value: bytes, expected: FoundFormat) -> None:
     assert read(value)[0] is expected
 
 
@@ -253,7 +253,7 @@ def test_of_text_it_is_said_that_no_board_can_show_it() -> None:
 
 def test_a_few_values_of_another_format_are_counted() -> None:
     topic = describe("t", [*_records([{"a": 1}] * 5), SampledRecord(b"oops")])
-    assert topic.format is Format.JSON
+    assert topic.format is FoundFormat.JSON
     assert "1 record of another format would be in rejects_ui." in source_toml(topic, "t", "t_ui")
 
 

@@ -9,7 +9,7 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 
 from liveboard.alerts.settling import Settling
-from liveboard.alerts.watch import Event, Watch
+from liveboard.alerts.watch import AlertChange, Watch
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.contract.status import GenerationRecord
@@ -73,29 +73,29 @@ class Following:
             self._consumer.incremental_assign([TopicPartition(topic, 0, OFFSET_END) for topic in self._only_sources])
         self._settling = settling
 
-    def read(self, may_settle: bool = True) -> list[Event]:
+    def read(self, may_settle: bool = True) -> list[AlertChange]:
         """What has begun and ended; returns after a moment where nothing has."""
         first = self._consumer.poll(_WAIT_S)
         messages = [first, *self._consumer.consume(_BATCH, 0)] if first is not None else []
-        events: list[Event] = []
+        changes: list[AlertChange] = []
         for topic, some in itertools.groupby(messages, Message.topic):
             for message in some:
-                events += self._take(topic or "", message)
+                changes += self._take(topic or "", message)
         if self.is_settled:
             if len(messages) < _BATCH:
                 # Otherwise more is there already, and may end what waits.
                 for watch in self.watches:
-                    events += watch.due()
+                    changes += watch.due()
         elif may_settle and self._is_read():
             for watch in self.watches:
-                events += watch.settle()
-        return events
+                changes += watch.settle()
+        return changes
 
     @property
     def _only_sources(self) -> list[str]:
         return [topic for topic in self._sources if topic not in self._watched]
 
-    def _take(self, topic: str, message: Message) -> list[Event]:
+    def _take(self, topic: str, message: Message) -> list[AlertChange]:
         offset = message.offset() or 0
         if error := message.error():
             if error.code() in REFUSED:
@@ -114,7 +114,7 @@ class Following:
         if row is not None and (not isinstance(row, list) or len(row) != self._widths[topic]):
             return []
         key = (message.key() or b"").decode()
-        return [event for watch in watches for event in watch.take(key, row, written_ms)]
+        return [change for watch in watches for change in watch.take(key, row, written_ms)]
 
     def _is_read(self) -> bool:
         """Whether what was there has been read; what counts as such is asked once the stream writes nothing old."""

@@ -18,7 +18,7 @@ from liveboard.orchestrator.control import ControlTopic
 from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import Ending
 from liveboard.orchestrator.generations import Do, NextStep
-from liveboard.orchestrator.listener import Listener, described
+from liveboard.orchestrator.listener import ControlListener, described
 from liveboard.orchestrator.ownership import Ownership, OwnershipLost
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.running import SPARK_ERRORS
@@ -44,7 +44,7 @@ class Orchestrator:
         self._inherited = set(work.usable)
         self._alerts = alerts
         self._running = work.running
-        self._listener = Listener(work)
+        self._listener = ControlListener(work)
         self._repairing = Repairing(work)
         self._ending = Ending(work)
         self._counting = Counting(work, ownership.is_sure)
