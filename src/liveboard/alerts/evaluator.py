@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import KafkaException
 
 from liveboard.alerts.delivery import Deliveries
-from liveboard.alerts.following import Following
+from liveboard.alerts.following import WatchedTables
 from liveboard.alerts.memory import AlertMemory, create_topics, now_ms
 from liveboard.alerts.settling import QUIET_S, Settling
 from liveboard.alerts.watch import AlertChange, Watch
@@ -133,15 +133,15 @@ class Evaluator:
         memory: AlertMemory,
         admin: Admin,
         since: Mapping[str, Mapping[str, int]],
-    ) -> Following:
+    ) -> WatchedTables:
         watches = [
             Watch(alert, record.tables[alert.table], memory.of(alert.name), now_ms, since.get(alert.name))
             for alert in self._alerts
             if alert.table in record.tables
         ]
-        return Following(self._client_config, self._names, admin, live, record, watches, self._sources)
+        return WatchedTables(self._client_config, self._names, admin, live, record, watches, self._sources)
 
-    def _follow(self, following: Following, memory: AlertMemory, stopping: threading.Event) -> None:
+    def _follow(self, following: WatchedTables, memory: AlertMemory, stopping: threading.Event) -> None:
         """Until another generation is live."""
         live, forget = following.generation, Backoff(_FORGET_S, _FORGET_S)
         # A generation that became live while we looked writes nothing once more, until its stream is started again.

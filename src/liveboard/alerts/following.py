@@ -6,22 +6,20 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, Message, TopicPartition
 
 from liveboard.alerts.settling import Settling
 from liveboard.alerts.watch import AlertChange, Watch
-from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.contract.status import GenerationRecord
-from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.reader import REFUSED, consumer_config
+from liveboard.kafka.reader import consumer_config, note_position
 
 _BATCH = 5_000
 _WAIT_S = 0.1
 
 
-class Following:
+class WatchedTables:
     """Reads the tables that are watched from their beginning.
 
     It only gathers until all that is there has been read, and where the stream was started again, until that has
@@ -96,12 +94,7 @@ class Following:
         return [topic for topic in self._sources if topic not in self._watched]
 
     def _take(self, topic: str, message: Message) -> list[AlertChange]:
-        offset = message.offset() or 0
-        if error := message.error():
-            if error.code() in REFUSED:
-                raise LiveboardError(trouble.permission([topic], "read"))
-            if error.code() == KafkaError._PARTITION_EOF and topic in self._positions:
-                self._positions[topic] = max(self._positions[topic], offset)
+        if not note_position(message, self._positions):
             return []
         value, written_ms = message.value(), message.timestamp()[1]
         if self._settling and topic in self._sources:
@@ -109,7 +102,6 @@ class Following:
         watches = self._watched.get(topic)
         if watches is None:
             return []
-        self._positions[topic] = offset + 1
         row = None if value is None else orjson.loads(value)
         if row is not None and (not isinstance(row, list) or len(row) != self._widths[topic]):
             return []
