@@ -23,7 +23,7 @@ from liveboard.contract.board import Source
 from liveboard.contract.paths import path_text
 from liveboard.contract.schema import Column
 from liveboard.pipeline.avro_fields import fitting, json_text
-from liveboard.pipeline.avro_schema import AvroSchemaError, AvroSchemas, AvroType, Found, Needs, find, written
+from liveboard.pipeline.avro_schema import AvroSchemaError, AvroSchemas, AvroType, FoundType, Needs, find, written
 from liveboard.pipeline.formats import Format, Rule, shown
 
 _HEADER_BYTES = 5
@@ -178,7 +178,7 @@ class AvroFormat(Format):
         nothing = F.lit(None).cast(column.kind.spark)
         return F.coalesce(*values, nothing), F.coalesce(*reasons) if reasons else None
 
-    def _why(self, column: Column, found: Found, came: Expr) -> Expr:
+    def _why(self, column: Column, found: FoundType, came: Expr) -> Expr:
         place, expected = column.place, column.type
         if found.rest:
             place = path_text(column.steps[: -len(found.rest)])
@@ -214,7 +214,7 @@ def _around(schema: object, *, is_reader: bool) -> object:
     return {"type": "record", "name": "value", "fields": fields}
 
 
-def _at(value: Expr, found: Found) -> Expr:
+def _at(value: Expr, found: FoundType) -> Expr:
     """The value at the place, null where the way there ends before."""
     for step in found.way:
         match step.into:

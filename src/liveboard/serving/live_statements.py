@@ -16,7 +16,7 @@ from liveboard.contract.frames import FrameError
 from liveboard.contract.schema import Column
 from liveboard.serving.answers import Answers, Tables
 from liveboard.serving.table import Applied, Table
-from liveboard.sql.messages import Answered
+from liveboard.sql.messages import SqlAnswer
 
 # So long a reader waits for an answer that is newer than the last one.
 _NEWER_WITHIN_S = 5.0
@@ -148,7 +148,7 @@ class LiveStatement:
         self._taking_since = None
         return readers
 
-    def _show(self, columns: tuple[Column, ...], answer: Answered) -> None:
+    def _show(self, columns: tuple[Column, ...], answer: SqlAnswer) -> None:
         if self.table is None or self.table.columns != columns:
             self.table = Table(self.name, None, columns, has_newest=False)
             self.table.become(answer.total, answer.rows)

@@ -24,7 +24,7 @@ from liveboard.serving.live_statements import Audience, LiveStatement
 from liveboard.serving.metrics import Counters
 from liveboard.serving.table import Applied, Table
 from liveboard.serving.views import Views
-from liveboard.sql.messages import Answered
+from liveboard.sql.messages import SqlAnswer
 
 QUERY = "query"
 """What the table of a viewer's statement is called."""
@@ -114,7 +114,7 @@ class SqlViews:
         await self._of_views.stop()
         await self._of_viewers.stop()
 
-    async def ask(self, grant: Grant, sql: str) -> tuple[tuple[Column, ...], Answered]:
+    async def ask(self, grant: Grant, sql: str) -> tuple[tuple[Column, ...], SqlAnswer]:
         """One answer, over the tables that the key shows; a FrameError if there is none."""
         named = sql.lower()
         for view in tuple(self._views.values()):
