@@ -44,7 +44,7 @@ class Delivery:
         self._log = log
 
     def run(self, batches: Iterator[list[Message]], keep: Callable[[int], None], stopping: threading.Event) -> None:
-        """Tells the receiver all that comes, and has kept how far it is."""
+        """Tells the receiver all that comes; `keep` hears how far it has come."""
         for messages in batches:
             ours = [message for message in messages if self._is_ours(message)]
             for at in range(0, len(ours), self._receiver.at_once):

@@ -174,7 +174,7 @@ class Evaluator:
             counts[change.alert] = counts.get(change.alert, 0) + 1
 
     def _clear_strangers(self, memory: AlertMemory) -> None:
-        """What an alert has raised that is not configured any more, is cleared."""
+        """Clears what was raised by alerts that are not configured any more."""
         known, now = {alert.name for alert in self._alerts}, now_ms()
         self.tell(
             [

@@ -31,7 +31,7 @@ class Update:
     keys: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     total: int = 0
-    """How many rows the whole table has, or those of it that the filter and the search leave."""
+    """How many rows the whole table has, or how many of them the filter and the search leave."""
     offset: int = 0
     generation: str | None = None
     stale_since: datetime | None = None

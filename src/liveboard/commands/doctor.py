@@ -155,8 +155,8 @@ def _server_port(settings: Settings, kafka: Future[Kafka]) -> str:
 
 
 def _own_server(url: str) -> str:
-    """What the server at the address says that it is, if it is one of liveboard's; otherwise nothing."""
-    # Only its name is asked for, so whoever has signed its certificate is of no matter.
+    """What the server at the address says it is, if it is one of liveboard's; otherwise nothing."""
+    # Only its name is asked for, so it does not matter who has signed its certificate.
     trusting = ssl._create_unverified_context()
     try:
         with urllib.request.urlopen(f"{url}/healthz", timeout=_ANSWER_S, context=trusting) as answer:

@@ -109,7 +109,7 @@ def _chosen(
 
 
 def chosen_topics(words: Sequence[str], available: Sequence[str]) -> list[str]:
-    """The topics that names or numbers from 1 mean, each once; a LiveboardError where one means none."""
+    """The topics that names or numbers from 1 mean, each once; a LiveboardError where one means no topic."""
     if list(words) == [_ALL] and _ALL not in available:
         return list(available)
     chosen = []

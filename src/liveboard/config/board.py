@@ -191,7 +191,7 @@ def check_board(document: Document, board: Board) -> None:
     if is_whole and len(document.problems) == before:
         for alert in board.alerts.values():
             _check_alert(document, board, alert)
-    # Against tables that are wrong themselves, a statement would be blamed for what it has no part in.
+    # If a table is wrong itself, statements over it would be blamed as well.
     if not document.problems:
         _check_views(document, board)
 
@@ -216,7 +216,7 @@ def _check_views(document: Document, board: Board) -> None:
     given = [view for view in board.views.values() if document.origin(("board", "views", view.name)) != DEFAULT_ORIGIN]
     if not given:
         return
-    # Not above, since DuckDB takes its time, and most commands have no view to check.
+    # Imported here, since DuckDB takes its time, and most commands have no view to check.
     from liveboard.sql.check import view_problems
 
     for name, problem in view_problems(board):

@@ -4,9 +4,9 @@ The file is the one given, or the one LIVEBOARD_CONFIG names, or liveboard.toml 
 key is also an environment variable: kafka.sasl.username is LIVEBOARD_KAFKA_SASL_USERNAME. Beyond that:
 
 - A secret may be in a file of its own, which LIVEBOARD_SERVER_PSK_FILE (and so on) names.
-- A board is whole: sources or joins in the file replace the default board, they do not add to it. Views alone are
-  views of the default board. Variables
-  such as LIVEBOARD_BOARD_SOURCES_USERS_TOPIC change single keys of the sources and joins that exist.
+- A board is whole: sources or joins in the file replace the default board, they do not add to it. A file that
+  has views and nothing else of a board gives them to the default board. Variables such as
+  LIVEBOARD_BOARD_SOURCES_USERS_TOPIC change single keys of the sources and joins that exist.
 - Two variables hold a table, in TOML. LIVEBOARD_BOARD replaces the file's board. LIVEBOARD_SPARK_CONF goes
   over the file's [spark.conf] key by key, because Spark's names cannot be told from capitals and underscores:
   LIVEBOARD_SPARK_CONF='spark.executor.memory = "2g"'.

@@ -98,7 +98,7 @@ class Aggregate:
     where: str = ""
     """Which records count; all of them where it is empty."""
     window: int = 0
-    """How long the windows of time are into which groups are divided, in milliseconds; 0: they are not."""
+    """The length of the windows of time into which groups are divided, in milliseconds; 0: there are no windows."""
     slide: int = 0
     """How long after each other windows begin; 0: when the one before ends."""
     keep: int = 0

@@ -100,7 +100,7 @@ def names(paths: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def is_vague(word: str) -> bool:
-    """Whether a field of this name may hold anything of anything."""
+    """Whether the name tells little of what the field holds."""
     return _VAGUE.fullmatch(word) is not None
 
 

@@ -1,4 +1,4 @@
-"""What pip cannot install: the Java libraries. `make setup` runs this, and so may who builds an image."""
+"""What pip cannot install: the Java libraries. `make setup` runs this, and whoever builds an image can."""
 
 import os
 import sys

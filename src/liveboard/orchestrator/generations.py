@@ -133,7 +133,7 @@ def removed(status: BoardStatus, name: str) -> BoardStatus:
 
 
 def requested(status: BoardStatus, request: Request) -> BoardStatus:
-    """A newer control message is to be carried out, if it asks for anything else than what is live."""
+    """A newer control message is to be carried out, if it asks for anything other than what is live."""
     live = status.generations.get(status.live or "")
     if live and live.wiring == request.wiring:
         return changed(status, request=None, applied=request.wiring)

@@ -88,7 +88,7 @@ class Orchestrator:
             return
         work.log(f"{who} was still alive after it was replaced: building {', '.join(sorted(shared))} anew")
         work.usable -= shared
-        # On record, so that a crash forgets it as little: nothing can go on from a checkpoint without a fingerprint.
+        # On record, so that a crash does not forget it: nothing goes on from a checkpoint without a fingerprint.
         records = {
             name: changed(record, fingerprint={}) if name in shared else record
             for name, record in work.status.generations.items()

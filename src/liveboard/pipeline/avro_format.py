@@ -86,7 +86,7 @@ class AvroFormat(Format):
         return F.when(F.when(self._header().isin(known), True).otherwise(unknown.cast("boolean")), looked)
 
     def look_again(self) -> Expr | None:
-        """The columns by number, and what is wrong with the first that is and refuses the record for it."""
+        """The columns by number, and what is wrong with the first one that refuses the record."""
         made = [self._column(column) for column in self.columns]
         values = [value.alias(f"c{number}") for number, (value, _) in enumerate(made)]
         strict = map(self.source.is_strict, self.columns)

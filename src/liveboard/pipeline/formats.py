@@ -17,7 +17,7 @@ _SHOWN_CHARACTERS = 100
 
 
 class Rule(NamedTuple):
-    """What makes a record refused."""
+    """A reason to refuse a record."""
 
     broken: Expr
     why: Callable[[], Expr]
@@ -57,7 +57,7 @@ class Format(ABC):
 
     @abstractmethod
     def unreadable(self) -> list[Rule]:
-        """What makes a value one without a row, whatever the source says about errors; in the order of asking."""
+        """Why a value has no row, whatever the source says about errors; in the order of asking."""
 
     @abstractmethod
     def wrong(self, columns: Sequence[Column]) -> list[Rule]:

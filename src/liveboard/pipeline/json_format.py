@@ -67,7 +67,7 @@ class JsonFormat(Format):
         return F.schema_of_variant(row).startswith("OBJECT") if self._is_whole else row.isNotNull()
 
     def unreadable(self) -> list[Rule]:
-        """What is no object."""
+        """Values that are no object."""
         if self._is_whole:
             return self.no_document(~F.coalesce(self.has_row(), F.lit(False)))
         return self.no_document()

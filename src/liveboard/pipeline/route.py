@@ -9,8 +9,9 @@ An entry is struct(memory, key, place, side, origin, cut, record):
 - `record`: struct(ts, partition, offset, body), as joins take it; `cut` is where the key belongs in its body, or null
   where the key is in it. A record that removes the row of its key has no body.
 
-Where the board has aggregates, `values` follows: of an entry that counts in a group, whose JSON text is its key, what
-is counted. Where groups end, so does `until`: when this one does. `pipeline/aggregates.py` says more of both.
+Where the board has aggregates, an entry can count in a group: its key is then the JSON text of the group, and `values`
+follows, with what is counted. Where groups end, `until` follows too, with the time when this one does.
+`pipeline/aggregates.py` says more of both.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def _counted(grouping: Grouping) -> str:
 
 
 def _absent(board_groupings: Sequence[Grouping]) -> dict[str, Expr]:
-    """What entries have beyond those of joins, where it means nothing."""
+    """Nulls for the parts that only entries of aggregates use."""
     types = {VALUES: values_type(board_groupings)} if board_groupings else {}
     if any(grouping.ends for grouping in board_groupings):
         types[UNTIL] = "timestamp"

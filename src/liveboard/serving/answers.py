@@ -253,7 +253,7 @@ class Answers:
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        # Who asked may have gone; the process must be left as somebody else can ask it.
+        # Whoever asked may have gone; the process must be left so that somebody else can ask it.
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

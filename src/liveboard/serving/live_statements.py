@@ -54,7 +54,7 @@ class LiveStatement:
         self._called = asyncio.Event()
         self._readers: list[asyncio.Future[None]] = []
         self._must = True
-        # When the first change came that no answer has, and that the answer which is being made has.
+        # When the first change came that no answer has yet, and the first one that the answer being made will have.
         self._since: float | None = None
         self._taking_since: float | None = None
         self._task = asyncio.create_task(self._follow(), name=f"statement {name}")
@@ -71,7 +71,7 @@ class LiveStatement:
 
     @property
     def behind_s(self) -> float:
-        """How old the first change is that its answer does not have."""
+        """How old the first change is that its answer lacks."""
         since = self._taking_since or self._since
         return 0.0 if since is None else time.monotonic() - since
 

@@ -156,7 +156,7 @@ def _find(consumer: Consumer, sought: Sought, deadline: float) -> FoundRecord:
         of_this_time = list(_of_time(consumer, [place for place in found if place.offset >= 0], sought, deadline))
     except KafkaException as error:
         return FoundRecord(None, f"the record cannot be read: {error.args[0].str()}")
-    # Formats that have no texts, as numbers in Avro, leave one choice where there is one record of this time.
+    # Some formats have no texts to search for, as numbers in Avro: then it is the only record of this time, if any.
     named = {*zip(sought.names, sought.values, strict=False)}
     of_the_key = [message for message in of_this_time if named and _has(message, named, with_names=True)]
     of_the_key = of_the_key or [message for message in of_this_time if _has(message, {*sought.values}, False)]

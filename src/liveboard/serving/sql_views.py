@@ -94,7 +94,7 @@ class SqlViews:
                 self._begin(view)
 
     async def reads(self, grant: Grant, view: View) -> tuple[str, ...]:
-        """The tables that a view would read; a FrameError if it may not be, or cannot be answered."""
+        """The tables that a view would read; a FrameError if it is not allowed, or cannot be answered."""
         if self._is_taken(view.name):
             raise FrameError(Code.BAD_NAME, f'expected a name that no other table has, found "{view.name}"')
         asking = self._of_viewers.asking(view.sql, lambda: self._readable(grant), view.key, is_lasting=True)
