@@ -16,11 +16,12 @@ from report import Figure
 from run import sparking
 from stage import PATIENCE_S, Stage
 
-from liveboard.contract.board import Board, Source, SourceFormat
+from liveboard.contract.board import Board, Source
+from liveboard.contract.formats import FormatName
 from liveboard.contract.paths import Path
 from liveboard.contract.schema import Column, parse_schema
 from liveboard.pipeline import avro_schema
-from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.route import entries
 
 _FLAT = parse_schema("orderId bigint, sku string, city string, quantity bigint, price double")
@@ -74,7 +75,7 @@ class _Form:
 
     columns: tuple[Column, ...]
     written: Callable[[Order], bytes]
-    format: SourceFormat = "json"
+    format: FormatName = "json"
     key: tuple[str, ...] = ()
 
 

@@ -45,8 +45,8 @@ def _measure(stage: Stage) -> list[Figure]:
     produce(stage.bootstrap, _rows(topic, range(rows), 0))
     overdrawn = AlertSettings(name="overdrawn", table="accounts_ui", when=(("balance", "<", 0),))
     watch = Watch(overdrawn, tables["accounts_ui"], set(), lambda: _FIRST_MS)
-    watching = alerts.Following(stage.client_config, _NAMES, stage.admin, generation, record, [watch], ())
-    groups = counting.Following(stage.client_config, _NAMES, stage.admin, small, generation, lambda: True)
+    watching = alerts.WatchedTables(stage.client_config, _NAMES, stage.admin, generation, record, [watch], ())
+    groups = counting.CountedTables(stage.client_config, _NAMES, stage.admin, small, generation, lambda: True)
     told: list[object] = []
 
     def look() -> None:

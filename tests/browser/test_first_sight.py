@@ -318,9 +318,7 @@ def test_a_board_by_its_name_is_embedded_to_be_looked_at(page: Page, shared: Run
     expect_first(table(page, "final_ui"), "userId", ["u00059"])
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "height"), [("dark", 3840, 2160), ("light", 390, 844)]
-)
+@pytest.mark.parametrize(("scheme", "width", "height"), [("dark", 3840, 2160), ("light", 390, 844)])
 def test_the_first_board_fits_the_screen(
     browser: Browser, shared: Running, show: Callable[..., str], scheme: Any, width: int, height: int
 ) -> None:

@@ -32,7 +32,8 @@ from liveboard.contract.schema import Column
 from liveboard.contract.tables import table_columns
 from liveboard.pipeline import avro_schema
 from liveboard.pipeline.avro_fields import AVRO_FIELDS
-from liveboard.pipeline.avro_format import AvroSchemas, UnknownSchema, unknown_schema
+from liveboard.pipeline.avro_format import UnknownSchema, unknown_schema
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.generation import reason
 from liveboard.pipeline.history import apart
 from liveboard.pipeline.parse import parse

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from liveboard.contract.names import Names
 from liveboard.contract.status import STATUS_KEY, BoardStatus, Phase, status_row
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.board import Kept, follow
+from liveboard.kafka.board import KeptStatus, follow
 from liveboard.kafka.broker import Broker
 from liveboard.kafka.reader import Change
 
@@ -21,7 +21,7 @@ NAMES = Names()
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
-Batch = tuple[Kept | None, list[Change]]
+Batch = tuple[KeptStatus | None, list[Change]]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def _write(bootstrap: str, topic: str, key: bytes, value: bytes) -> None:
     assert producer.flush(PATIENCE_S) == 0
 
 
-def _until(batches: Iterator[Batch], done: Callable[[Kept | None, list[Change]], object]) -> Batch:
+def _until(batches: Iterator[Batch], done: Callable[[KeptStatus | None, list[Change]], object]) -> Batch:
     deadline = time.monotonic() + PATIENCE_S
     for batch in batches:
         if done(*batch):

@@ -13,7 +13,7 @@ from live import NAMES, Board, at
 from liveboard.contract import board as contract
 from liveboard.contract.board import Aggregate, Source
 from liveboard.contract.errors import LiveboardError
-from liveboard.counting.following import Following
+from liveboard.counting.following import CountedTables
 from liveboard.counting.groups import Groups
 from liveboard.kafka.admin import Admin
 
@@ -53,8 +53,8 @@ def test_b40_whoever_comes_next_writes_the_differences(kafka: str) -> None:
         board.write(generation, changed, "stock_ui")
         rows.update(changed)
 
-    def counting(is_sure: bool = True) -> Following:
-        return Following(config, NAMES, Admin(config), BOARD, generation, lambda: is_sure)
+    def counting(is_sure: bool = True) -> CountedTables:
+        return CountedTables(config, NAMES, Admin(config), BOARD, generation, lambda: is_sure)
 
     # Nobody counts while the last shops lose all their rows.
     for shops in (20, 20, 3):

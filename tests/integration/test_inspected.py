@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from liveboard import config
 from liveboard.config import KafkaSettings
 from liveboard.inspect.board import board_toml
-from liveboard.inspect.formats import Record
+from liveboard.inspect.formats import SampledRecord
 from liveboard.inspect.topic import describe
 from liveboard.pipeline.parse import parse, row_column
 
@@ -30,7 +30,7 @@ def test_b37_spark_accepts_what_columns_were_inferred_from(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, Any]]
 ) -> None:
     values = [json.dumps(document).encode() for document in [*documents, {"id": 1}]]
-    topic = describe("t", [Record(value) for value in values])
+    topic = describe("t", [SampledRecord(value) for value in values])
     file = Path(tmp_path_factory.mktemp("inspected")) / "liveboard.toml"
     file.write_text(board_toml(KafkaSettings(), "b", {"s": topic}, []), encoding="utf-8")
     source = config.load(file, {}).board.sources["s"]

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from liveboard.contract.board import JOIN_KINDS, Board
+from liveboard.contract.board import Board
+from liveboard.contract.joins import JOIN_KINDS
 from liveboard.pipeline.history import apart, flagged, rows
 from liveboard.pipeline.plan import Plan
 

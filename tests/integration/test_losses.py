@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from liveboard.contract.status import BoardStatus, GenerationRecord, State
 from liveboard.contract.tables import table_columns
 from liveboard.orchestrator.losses import Losses, MadeAgain
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import BoardRecord
 from liveboard.pipeline.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.integration
@@ -79,7 +79,7 @@ def losses_of(bench: Bench, record: Played, checkpoints: Any = None, said: list[
     log = said.append if said is not None else lambda text: None
     config = {"bootstrap.servers": bench.bootstrap}
     checkpoints = cast(Checkpoints, checkpoints or record)
-    return Losses(bench.admin, config, bench.names, cast(Record, record), checkpoints, log)
+    return Losses(bench.admin, config, bench.names, cast(BoardRecord, record), checkpoints, log)
 
 
 def test_b34_what_was_deleted_is_told_once_however_often_it_is_found(bench: Bench) -> None:

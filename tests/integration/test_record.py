@@ -13,7 +13,7 @@ from liveboard.contract.names import Names
 from liveboard.contract.status import BoardStatus, Owner, decode_status
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.ownership import Ownership
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import BoardRecord
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +31,7 @@ def test_a_status_topic_that_was_deleted_is_made_again(kafka: str) -> None:
     names, config, said = Names("deleted-status"), {"bootstrap.servers": kafka}, list[str]()
     admin = Admin(config)
     admin.create_changelogs([names.status])
-    with Record(config, admin, cast(Ownership, Owning()), names, said.append, threading.Event()) as record:
+    with BoardRecord(config, admin, cast(Ownership, Owning()), names, said.append, threading.Event()) as record:
         record.keep(BoardStatus(sources=("users",)))
         admin.delete([names.status])
         until(lambda: names.status not in admin.partitions(), "the end of the topic")

@@ -23,7 +23,7 @@ from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.feed import Feed
 from liveboard.serving.keeping import Keeping
-from liveboard.serving.saved import Kind, Place, Saved
+from liveboard.serving.saved import Place, Saved, SavedKind
 from liveboard.serving.topic_writer import TopicWriter
 
 pytestmark = pytest.mark.integration
@@ -100,7 +100,7 @@ def test_a_kafka_that_refuses_is_a_sentence(broker: SecuredBroker) -> None:
         keeping = Keeping(saved, TopicWriter(config, names.saved, is_changelog=True), names.saved, LimitSettings())
         feed.start()
         with pytest.raises(LiveboardError) as written:
-            await keeping.put(admin, Place(None, Kind.BOARD, "", "a"), b'{"state":1}')
+            await keeping.put(admin, Place(None, SavedKind.BOARD, "", "a"), b'{"state":1}')
         while not saved.is_refused:
             await asyncio.sleep(0.05)
         with pytest.raises(LiveboardError) as read:

@@ -14,7 +14,7 @@ from liveboard.alerts.delivery import Delivery
 from liveboard.alerts.predicate import predicate, without_case
 from liveboard.alerts.receivers import NotReceived, signature
 from liveboard.alerts.settling import Settling
-from liveboard.alerts.watch import Event, Watch
+from liveboard.alerts.watch import AlertChange, Watch
 from liveboard.config import AlertSettings, Duration
 from liveboard.contract.changelog import encode_row, timestamp_text
 from liveboard.contract.schema import TS, Column
@@ -57,7 +57,7 @@ def _row(age: int | None) -> list[Any]:
     return ["u", age, timestamp_text(NOW)]
 
 
-def _told(events: list[Event]) -> list[tuple[str, str]]:
+def _told(events: list[AlertChange]) -> list[tuple[str, str]]:
     return [(event.key, event.state) for event in events]
 
 

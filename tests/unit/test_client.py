@@ -24,7 +24,7 @@ from liveboard.client.address import Address, Unauthorized, Unreachable, address
 from liveboard.client.connection import FIRST_WAIT_S, LONGEST_WAIT_S, Connection, State
 from liveboard.client.notebook import LiveDisplay, html
 from liveboard.client.subscription import DEFAULT_WINDOW, Listener, Subscription, ask
-from liveboard.client.update import Gap, Update, WindowCopy
+from liveboard.client.update import FrameGap, Update, WindowCopy
 from liveboard.contract import frames
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, WireColumn
@@ -614,7 +614,7 @@ def test_deltas_change_add_and_drop_rows() -> None:
     assert [row[0] for row in changed.rows] == ["a", "X", "c", "D", "E"]
     dropped = copy.take(frames.Delta(id=1, version=3, total=1, rows=((0, "z", ("Z",)),), drop=4))
     assert (dropped.keys, dropped.rows) == (("z",), (("Z",),))
-    with pytest.raises(Gap):
+    with pytest.raises(FrameGap):
         copy.take(frames.Delta(id=1, version=4, total=9, rows=((7, "far", ("F",)),)))
 
 

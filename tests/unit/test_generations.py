@@ -16,7 +16,7 @@ from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import generation_id
 from liveboard.contract.status import BoardStatus, GenerationRecord, Progress, Request, State, decode_status, status_row
 from liveboard.orchestrator import generations
-from liveboard.orchestrator.generations import Do, Step
+from liveboard.orchestrator.generations import Do, NextStep
 
 BOARD = boards.default_board()
 CONFIGURED = BOARD.wiring
@@ -45,7 +45,7 @@ class Orchestrator:
     def building(self) -> list[str]:
         return [name for name, record in self.status.generations.items() if record.state is State.BUILDING]
 
-    def step(self) -> Step:
+    def step(self) -> NextStep:
         goal = generations.target(self.status, BOARD)
         step = generations.next_step(self.status, goal, self.usable, self.now)
         match step.do:
@@ -124,7 +124,7 @@ def test_b13_the_live_wiring_asked_for_again_builds_nothing(board: Orchestrator)
     applied = board.status.last_applied
     board.now += 1
     board.ask("2")
-    assert board.step() == Step(Do.NOTHING)
+    assert board.step() == NextStep(Do.NOTHING)
     assert board.status.last_applied == applied
 
 
@@ -153,7 +153,7 @@ def test_b16_swapping_back_is_a_switch_and_the_other_one_retires(board: Orchestr
     board.finish()
     board.now += 100
     board.status = generations.requested(board.status, Request(CONFIGURED, 0, 1, "{}", timestamp_text(0)))
-    assert board.step() == Step(Do.SWITCH, "g1")
+    assert board.step() == NextStep(Do.SWITCH, "g1")
     assert board.states() == {"g1": "live", "g2": "retiring"}
     assert board.status.generations["g1"].retire_at is None
     assert board.status.generations["g2"].retire_at == board.now + 900
@@ -164,10 +164,10 @@ def test_b16_a_retired_generation_is_closed_and_removed_when_its_time_is_over(bo
     board.ask("2")
     board.finish()
     board.now += 899
-    assert board.step() == Step(Do.NOTHING)
+    assert board.step() == NextStep(Do.NOTHING)
     board.now += 1
-    assert board.step() == Step(Do.CLOSE, "g1")
-    assert board.step() == Step(Do.REMOVE, "g1")
+    assert board.step() == NextStep(Do.CLOSE, "g1")
+    assert board.step() == NextStep(Do.REMOVE, "g1")
     assert board.states() == {"g2": "live"}
 
 
@@ -176,7 +176,7 @@ def test_b16_kept_generations_never_close(board: Orchestrator) -> None:
     board.settle()
     board.status = generations.switched(board.status, "g2", now=0, complete_at={}, retire_after=None)
     board.now = 1e12
-    assert board.step() == Step(Do.NOTHING)
+    assert board.step() == NextStep(Do.NOTHING)
     assert board.states() == {"g1": "retiring", "g2": "live"}
 
 
@@ -218,7 +218,7 @@ def test_a_generation_that_cannot_go_on_stays_live_until_it_is_replaced_and_does
 def test_an_interrupted_build_is_taken_up_only_if_it_is_still_asked_for(board: Orchestrator) -> None:
     board.ask("2")
     board.settle()
-    assert board.step() == Step(Do.NOTHING)
+    assert board.step() == NextStep(Do.NOTHING)
     board.usable.discard("g2")
     assert [board.step().do for _ in range(3)] == [Do.CLOSE, Do.REMOVE, Do.BUILD]
     assert board.building() == ["g3"]

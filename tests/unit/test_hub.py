@@ -71,7 +71,7 @@ class Screen:
         return taken
 
 
-class Stage:
+class HubStage:
     """A board whose generations the test makes, and its hub."""
 
     def __init__(self, limits: Limits) -> None:
@@ -121,8 +121,8 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def staged(**limits: int) -> AsyncIterator[Stage]:
-    stage = Stage(Limits(**limits))
+async def staged(**limits: int) -> AsyncIterator[HubStage]:
+    stage = HubStage(Limits(**limits))
     stage.load("g1", "ada", "bob")
     stage.switch("g1")
     try:

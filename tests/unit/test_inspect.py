@@ -11,16 +11,16 @@ import pytest
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.inspect.columns import names
-from liveboard.inspect.formats import Format, Record, read
+from liveboard.inspect.formats import FoundFormat, SampledRecord, read
 from liveboard.inspect.guess import guess
 from liveboard.inspect.toml import source_toml
 from liveboard.inspect.topic import Topic, describe
 
 
-def _records(documents: Iterable[Any], key: str | None = None) -> list[Record]:
+def _records(documents: Iterable[Any], key: str | None = None) -> list[SampledRecord]:
     """The documents as records, with one of their fields as the Kafka key."""
     return [
-        Record(json.dumps(document).encode(), None if key is None else str(document[key]).encode())
+        SampledRecord(json.dumps(document).encode(), None if key is None else str(document[key]).encode())
         for document in documents
     ]
 
@@ -42,25 +42,25 @@ CHANGE = {"op": "u", "before": None, "after": {"id": 1}, "source": {}}
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (b'{"a": 1}', Format.JSON),
-        (b"{}", Format.JSON),
-        (b'{"op": "c", "amount": 1}', Format.JSON),
-        (b'{"op": "c", "before": null, "after": null}', Format.JSON),
-        (json.dumps(CHANGE).encode(), Format.DEBEZIUM),
-        (json.dumps({"schema": {"type": "struct"}, "payload": CHANGE}).encode(), Format.DEBEZIUM),
-        (json.dumps({**CHANGE, "op": "d", "before": {"id": 1}, "after": None}).encode(), Format.DEBEZIUM),
-        (b"\x00\x00\x00\x00\x07\x02\x06abc", Format.AVRO),
-        (b"\x00\x00", Format.BYTES),
-        (b"2026-01-01 INFO started", Format.TEXT),
-        (b"[1, 2]", Format.TEXT),
-        (b'{"a": 1', Format.TEXT),
-        (b'{"a": 1, "a": 2}', Format.TEXT),
-        (b'{"a": NaN}', Format.TEXT),
-        (b"\xff\xfe\x00\x01", Format.BYTES),
-        (b"[" * 100_000, Format.TEXT),
+        (b'{"a": 1}', FoundFormat.JSON),
+        (b"{}", FoundFormat.JSON),
+        (b'{"op": "c", "amount": 1}', FoundFormat.JSON),
+        (b'{"op": "c", "before": null, "after": null}', FoundFormat.JSON),
+        (json.dumps(CHANGE).encode(), FoundFormat.DEBEZIUM),
+        (json.dumps({"schema": {"type": "struct"}, "payload": CHANGE}).encode(), FoundFormat.DEBEZIUM),
+        (json.dumps({**CHANGE, "op": "d", "before": {"id": 1}, "after": None}).encode(), FoundFormat.DEBEZIUM),
+        (b"\x00\x00\x00\x00\x07\x02\x06abc", FoundFormat.AVRO),
+        (b"\x00\x00", FoundFormat.BYTES),
+        (b"2026-01-01 INFO started", FoundFormat.TEXT),
+        (b"[1, 2]", FoundFormat.TEXT),
+        (b'{"a": 1', FoundFormat.TEXT),
+        (b'{"a": 1, "a": 2}', FoundFormat.TEXT),
+        (b'{"a": NaN}', FoundFormat.TEXT),
+        (b"\xff\xfe\x00\x01", FoundFormat.BYTES),
+        (b"[" * 100_000, FoundFormat.TEXT),
     ],
 )
-def test_the_format_is_found_by_looking(value: bytes, expected: Format) -> None:
+def test_the_format_is_found_by_looking(value: bytes, expected: FoundFormat) -> None:
     assert read(value)[0] is expected
 
 
@@ -100,7 +100,7 @@ def test_a_type_is_the_narrowest_that_the_values_have(name: str, values: Sequenc
 
 
 def test_numbers_with_fractions_are_doubles_unless_they_are_too_large() -> None:
-    topic = describe("t", [Record(b'{"a": 1, "b": 1e400}'), Record(b'{"a": 2.50, "b": 1}')])
+    topic = describe("t", [SampledRecord(b'{"a": 1, "b": 1e400}'), SampledRecord(b'{"a": 2.50, "b": 1}')])
     assert [(column.name, column.type) for column in topic.columns] == [("a", "double"), ("b", "json")]
 
 
@@ -180,7 +180,7 @@ def test_any_example_gives_valid_toml() -> None:
 
 def test_a_topic_with_tombstones_is_a_table_by_its_key() -> None:
     records = _records([{"sku": "a", "price": 1}, {"sku": "b", "price": 2}, {"sku": "a", "price": 3}], "sku")
-    topic = describe("products", [*records, Record(None, b"b")])
+    topic = describe("products", [*records, SampledRecord(None, b"b")])
     text = source_toml(topic, "products", "products_ui")
     source = tomllib.loads(text)["board"]["sources"]["products"]
     assert (source["mode"], source["key"]) == ("upsert", "sku")
@@ -188,7 +188,7 @@ def test_a_topic_with_tombstones_is_a_table_by_its_key() -> None:
 
 
 def test_a_compacted_topic_is_a_table_whose_key_may_be_kafkas_alone() -> None:
-    topic = describe("t", [Record(b'{"a": 1}', b"x"), Record(b'{"a": 1}', b"y")], compacted=True)
+    topic = describe("t", [SampledRecord(b'{"a": 1}', b"x"), SampledRecord(b'{"a": 1}', b"y")], compacted=True)
     source = tomllib.loads(source_toml(topic, "s", "t"))["board"]["sources"]["s"]
     assert source["key"] == "key"
     assert source["columns"] == {"key": {"from": "key"}, "a": "bigint"}
@@ -196,8 +196,10 @@ def test_a_compacted_topic_is_a_table_whose_key_may_be_kafkas_alone() -> None:
 
 def test_a_key_of_several_fields_is_the_key_of_the_table() -> None:
     rows = [{"shop": 1, "sku": "a", "n": 1}, {"shop": 2, "sku": "a", "n": 1}]
-    records = [Record(json.dumps(row).encode(), json.dumps({"shop": row["shop"], "sku": "a"}).encode()) for row in rows]
-    assert describe("t", [*records, Record(None, b"{}")]).row_key == ("shop", "sku")
+    records = [
+        SampledRecord(json.dumps(row).encode(), json.dumps({"shop": row["shop"], "sku": "a"}).encode()) for row in rows
+    ]
+    assert describe("t", [*records, SampledRecord(None, b"{}")]).row_key == ("shop", "sku")
 
 
 def test_keys_that_only_repeat_are_a_remark() -> None:
@@ -215,11 +217,11 @@ def test_events_with_an_id_of_their_own_are_no_table() -> None:
 
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_debezium_columns_are_those_of_the_row(wrapped: bool) -> None:
-    def record(operation: str, before: Any, after: Any) -> Record:
+    def record(operation: str, before: Any, after: Any) -> SampledRecord:
         change = {"op": operation, "before": before, "after": after, "ts_ms": 1}
         key = {"id": (after or before)["id"]}
         value: Any = {"schema": {}, "payload": change} if wrapped else change
-        return Record(
+        return SampledRecord(
             json.dumps(value).encode(), json.dumps({"schema": {}, "payload": key} if wrapped else key).encode()
         )
 
@@ -236,7 +238,7 @@ def test_debezium_columns_are_those_of_the_row(wrapped: bool) -> None:
 
 
 def test_of_avro_the_schema_ids_are_named() -> None:
-    topic = describe("t", [Record(b"\x00\x00\x00\x00\x07abc"), Record(b"\x00\x00\x00\x01\x00abc")])
+    topic = describe("t", [SampledRecord(b"\x00\x00\x00\x00\x07abc"), SampledRecord(b"\x00\x00\x00\x01\x00abc")])
     text = source_toml(topic, "t", "t_ui")
     assert "The schema ids are 7, 256." in text
     assert "registry.url" in text
@@ -244,18 +246,18 @@ def test_of_avro_the_schema_ids_are_named() -> None:
 
 
 def test_of_text_it_is_said_that_no_board_can_show_it() -> None:
-    text = source_toml(describe("logs", [Record(b"hello\nworld")]), "logs", "logs_ui")
+    text = source_toml(describe("logs", [SampledRecord(b"hello\nworld")]), "logs", "logs_ui")
     assert '# No board can show it: expected JSON objects, found "hello\\nworld".' in text
     assert tomllib.loads(text) == {}
 
 
 def test_a_few_values_of_another_format_are_counted() -> None:
-    topic = describe("t", [*_records([{"a": 1}] * 5), Record(b"oops")])
-    assert topic.format is Format.JSON
+    topic = describe("t", [*_records([{"a": 1}] * 5), SampledRecord(b"oops")])
+    assert topic.format is FoundFormat.JSON
     assert "1 record of another format would be in rejects_ui." in source_toml(topic, "t", "t_ui")
 
 
-@pytest.mark.parametrize(("records", "found"), [([], "none"), ([Record(None, b"k")], "only tombstones")])
-def test_a_topic_without_values_is_a_sentence(records: list[Record], found: str) -> None:
+@pytest.mark.parametrize(("records", "found"), [([], "none"), ([SampledRecord(None, b"k")], "only tombstones")])
+def test_a_topic_without_values_is_a_sentence(records: list[SampledRecord], found: str) -> None:
     with pytest.raises(LiveboardError, match=f"^t: expected records to look at, found {found}; produce some"):
         describe("t", records)

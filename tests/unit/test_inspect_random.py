@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from liveboard import config
 from liveboard.config import KafkaSettings
 from liveboard.inspect.board import board_toml
-from liveboard.inspect.formats import Record
+from liveboard.inspect.formats import SampledRecord
 from liveboard.inspect.topic import describe
 
 
@@ -28,7 +28,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(st.lists(DOCUMENTS, min_size=1, max_size=6))
 def test_b37_inferred_columns_accept_what_they_were_inferred_from(file: Path, documents: list[dict[str, Any]]) -> None:
     values = [json.dumps(document).encode() for document in documents]
-    topic = describe("t", [Record(value) for value in values])
+    topic = describe("t", [SampledRecord(value) for value in values])
     if not topic.has_columns:
         return
     file.write_text(board_toml(KafkaSettings(), "b", {"s": topic}, []), encoding="utf-8")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import boards
 
-from liveboard.contract.board import JOIN_KINDS
+from liveboard.contract.joins import JOIN_KINDS
 from liveboard.pipeline.joins import KINDS
 from liveboard.pipeline.memory import depths, memories
 

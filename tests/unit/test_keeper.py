@@ -19,7 +19,7 @@ from liveboard.commands.keeper import Child, Keeper
 from liveboard.commands.up import Overview, light_of
 from liveboard.contract import status
 from liveboard.contract.errors import LiveboardError
-from liveboard.kafka.board import Kept
+from liveboard.kafka.board import KeptStatus
 
 PATIENCE_S = 30.0
 
@@ -226,7 +226,7 @@ def test_a_child_ends_with_a_killed_owner(tmp_path: Path) -> None:
     ],
 )
 def test_the_phase_follows_what_the_running_pipeline_says(said: status.Phase, live: str | None, phase: Light) -> None:
-    kept = Kept(status.BoardStatus(sources=(), phase=said, live=live), 1_000)
+    kept = KeptStatus(status.BoardStatus(sources=(), phase=said, live=live), 1_000)
     assert light_of(kept, 1_000) is phase
     assert light_of(kept, 1_001) is Light.STARTING
     assert light_of(None, 1_000) is Light.STARTING

@@ -14,13 +14,13 @@ from liveboard.commands.init import chosen_topics
 from liveboard.config import KafkaSettings, SaslSettings, Secret
 from liveboard.contract.errors import LiveboardError
 from liveboard.inspect.board import board_toml, secrets, source_names, table_names
-from liveboard.inspect.formats import Record
+from liveboard.inspect.formats import SampledRecord
 from liveboard.inspect.joins import Proposal, proposals
 from liveboard.inspect.topic import Topic, describe
 
 
 def _topic(documents: Iterable[dict[str, Any]], key: str | None = None, *, compacted: bool = False) -> Topic:
-    records = [Record(json.dumps(one).encode(), str(one[key]).encode() if key else None) for one in documents]
+    records = [SampledRecord(json.dumps(one).encode(), str(one[key]).encode() if key else None) for one in documents]
     return describe("t", records, compacted=compacted)
 
 

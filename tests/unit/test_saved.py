@@ -8,7 +8,7 @@ from liveboard.config import LimitSettings
 from liveboard.contract.frames import FrameError, Role
 from liveboard.serving.auth import Grant
 from liveboard.serving.gate import Forbidden
-from liveboard.serving.saved import Kept, Kind, Place, Saved, document_of, place_of
+from liveboard.serving.saved import Kept, Place, Saved, SavedKind, document_of, place_of
 
 ADMIN = Grant("ada", Role.ADMIN)
 VIEWER = Grant("vic", Role.VIEWER)
@@ -19,12 +19,12 @@ LIMITS = LimitSettings(saved=2)
 
 def view(owner: str | None, name: str, table: str = "users_ui") -> Place:
     """The place of a named view."""
-    return Place(owner, Kind.VIEW, table, name)
+    return Place(owner, SavedKind.VIEW, table, name)
 
 
 def board(owner: str | None, name: str) -> Place:
     """The place of a board."""
-    return Place(owner, Kind.BOARD, "", name)
+    return Place(owner, SavedKind.BOARD, "", name)
 
 
 def names(kept: list[Kept]) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from liveboard import config
 from liveboard.config import default_board
 from liveboard.contract.errors import LiveboardError
-from liveboard.inspect.formats import Record
+from liveboard.inspect.formats import SampledRecord
 from liveboard.inspect.joins import Proposal, proposals
 from liveboard.inspect.topic import Topic, describe
 from liveboard.sample import shop
@@ -28,9 +28,9 @@ def _events(count: int = 3_000, **chosen: Any) -> list[Event]:
 
 
 def _topics(events: list[Event]) -> dict[str, Topic]:
-    def records(topic: str) -> list[Record]:
+    def records(topic: str) -> list[SampledRecord]:
         headers = [(event, tuple(name for name, _ in event.headers)) for event in events if event.topic == topic]
-        return [Record(event.value, event.key.encode(), names) for event, names in headers]
+        return [SampledRecord(event.value, event.key.encode(), names) for event, names in headers]
 
     return {topic.removeprefix("shop."): describe(topic, records(topic)) for topic in shop.TOPICS}
 

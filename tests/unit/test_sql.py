@@ -10,7 +10,7 @@ import pytest
 
 from liveboard.contract.frames import Code
 from liveboard.contract.schema import TS, Column
-from liveboard.sql.messages import Answer, Limits, Load, Prepare, Prepared, Put, Refused, Run
+from liveboard.sql.messages import Limits, Load, Prepare, Prepared, Put, Refused, Run, SqlAnswer
 from liveboard.sql.result import changed
 from liveboard.sql.worker import Worker
 
@@ -206,16 +206,16 @@ def _row(number: int, kind: str = "") -> bytes:
     return orjson.dumps([f"u{number}", kind or ("gold", "silver", None)[number % 3], number / 4, ts])
 
 
-def _ask(worker: Worker, sql: str, *, lasting: bool = False, live: int = 0, known: bool = False) -> Answer | Refused:
+def _ask(worker: Worker, sql: str, *, lasting: bool = False, live: int = 0, known: bool = False) -> SqlAnswer | Refused:
     told = worker.answer(Prepare(sql, PAIRS, lasting, []))
     if isinstance(told, Prepared):
         told = worker.answer(Run(sql, dict.fromkeys(told.needed, 1), told.key, live, known))
-    assert isinstance(told, Answer | Refused)
+    assert isinstance(told, SqlAnswer | Refused)
     return told
 
 
-def _rows(answer: Answer | Refused) -> list[tuple[str, list[object]]]:
-    assert isinstance(answer, Answer), answer
+def _rows(answer: SqlAnswer | Refused) -> list[tuple[str, list[object]]]:
+    assert isinstance(answer, SqlAnswer), answer
     return [(key.decode(), orjson.loads(row)) for _, key, row in answer.rows]
 
 
@@ -290,7 +290,7 @@ def test_values_are_those_of_the_wire(worker: Worker) -> None:
         DATE '2026-01-31' AS e, TIMESTAMPTZ '2026-01-31 10:30:00+01' AS f, 'x'::BLOB AS g, [1, 2] AS h, true AS i,
         'nan'::DOUBLE AS j, INTERVAL 1 DAY AS k, NULL AS l, 1 AS a, {'x': 1} AS m"""
     answer = _ask(worker, sql)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, SqlAnswer)
     types = "int bigint decimal(38,0) decimal(5,2) date timestamp binary json boolean double string string int json"
     assert [type_ for _, type_ in answer.columns] == types.split()
     assert [name for name, _ in answer.columns][-2:] == ["a_2", "m"]
@@ -310,11 +310,11 @@ def test_values_of_every_type_come_back_as_they_were(worker: Worker) -> None:
     worker.take(Put(7, [(place, orjson.dumps(row)) for place, row in enumerate(rows)]))
     answer = worker.answer(Run("SELECT * FROM everything", {"everything": 7}, None))
     assert [row for _, row in _rows(answer)] == rows  # type: ignore[arg-type]
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, SqlAnswer)
     # In SQL a json is a text.
     assert answer.columns == [(name, "string" if type_ == "json" else type_) for name, type_ in pairs]
     none = worker.answer(Run("SELECT * FROM everything WHERE c2 > 0", {"everything": 7}, None))
-    assert isinstance(none, Answer)
+    assert isinstance(none, SqlAnswer)
     assert (none.columns, none.total, none.rows) == (answer.columns, 0, [])
 
 
@@ -329,7 +329,7 @@ def test_b40_a_live_answer_with_other_columns_is_whole(worker: Worker) -> None:
 
 @pytest.mark.parametrize("word", ["now()", "current_timestamp", "current_date", "random()", "uuid()", "today()"])
 def test_b40_what_lasts_depends_on_the_tables_alone(worker: Worker, word: str) -> None:
-    assert isinstance(_ask(worker, f"SELECT {word}"), Answer)
+    assert isinstance(_ask(worker, f"SELECT {word}"), SqlAnswer)
     refused = _ask(worker, f"SELECT {word}", lasting=True)
     assert isinstance(refused, Refused)
     assert "depends on the tables alone" in refused.message
@@ -344,7 +344,7 @@ def test_b40_a_live_answer_has_what_changed_in_its_place(worker: Worker) -> None
     # A row changes, one goes, and one comes far behind.
     worker.take(Put(2, [(1, _row(1, kind="gold")), (2, None), (20_000, _row(5))]))
     answer = worker.answer(Run(sql, {"accounts_ui": 2}, [0], live=1, known=True))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, SqlAnswer)
     assert (answer.total, answer.rows) == (3, [(0, b'="gold"', b'["gold",4]'), (1, b'="silver"', b'["silver",2]')])
     # In the order of the table, whatever has changed.
     told = _ask(worker, "SELECT userId FROM accounts_ui LIMIT 2")

@@ -36,7 +36,7 @@ OF_A_VIEW = View(name="of_a_view", sql="SELECT sum(total)::BIGINT AS total FROM 
 TOTAL = View(name="total", sql="SELECT sum(amount)::BIGINT AS total FROM sales_ui")
 
 
-class Stage:
+class SqlStage:
     """What a server has for SQL, and a board with one table."""
 
     def __init__(self, views: Sequence[View] = ()) -> None:
@@ -109,7 +109,7 @@ async def until(is_so: Callable[[], object]) -> None:
         await asyncio.sleep(0.005)
 
 
-def played(stage: Callable[[], Stage], scenario: Callable[[Stage], Awaitable[None]]) -> None:
+def played(stage: Callable[[], SqlStage], scenario: Callable[[SqlStage], Awaitable[None]]) -> None:
     async def play() -> None:
         made = stage()
         made.sql.start()
@@ -123,7 +123,7 @@ def played(stage: Callable[[], Stage], scenario: Callable[[Stage], Awaitable[Non
 
 
 def test_b40_an_admins_view_comes_changes_and_goes() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         desk = Grant("desk", Role.VIEWER, frozenset({"sales_ui"}), stage.sql.defined)
         wall = Grant("wall", Role.VIEWER, frozenset({"total", "other_ui"}), stage.sql.defined)
         stage.bind("g1", 5)
@@ -156,7 +156,7 @@ def test_b40_an_admins_view_comes_changes_and_goes() -> None:
         assert stage.rows("total") is None
         assert stage.sql.defined == {}
 
-    played(Stage, scenario)
+    played(SqlStage, scenario)
 
 
 @pytest.mark.parametrize(
@@ -174,16 +174,16 @@ def test_b40_an_admins_view_comes_changes_and_goes() -> None:
     ids=lambda value: value.sql if isinstance(value, View) else "",
 )
 def test_b40_what_is_no_view_is_refused_with_a_reason(view: View, why: str) -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         stage.bind("g1", 5)
         with pytest.raises(FrameError, match=why):
             await stage.sql.reads(ADMIN, view)
 
-    played(lambda: Stage([BY_KIND]), scenario)
+    played(lambda: SqlStage([BY_KIND]), scenario)
 
 
 def test_b40_a_view_rests_while_nobody_looks_and_is_right_when_somebody_does() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         stage.bind("g1", 5)
         await until(lambda: stage.rows("of_a_view") == [[5]])
         stage.change(1, "b", 7)
@@ -206,11 +206,11 @@ def test_b40_a_view_rests_while_nobody_looks_and_is_right_when_somebody_does() -
         await until(lambda: stage.rows("by_kind") == [["a", 2]])
         await stage.until_read("of_a_view", [[2]])
 
-    played(lambda: Stage([BY_KIND, OF_A_VIEW]), scenario)
+    played(lambda: SqlStage([BY_KIND, OF_A_VIEW]), scenario)
 
 
 def test_b40_views_survive_the_end_of_their_process() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         stage.bind("g1", 5)
         await until(lambda: stage.rows("total") == [[5]])
         window = stage.windows.open(stage.catalogue.find(ADMIN, "total"), Query(), 0, 10, eye := Eye())
@@ -228,13 +228,13 @@ def test_b40_views_survive_the_end_of_their_process() -> None:
         assert stage.process() != before
         stage.windows.close(window, eye)
 
-    played(lambda: Stage([TOTAL]), scenario)
+    played(lambda: SqlStage([TOTAL]), scenario)
 
 
 def test_b40_a_view_that_takes_too_long_keeps_no_other_one_from_its_turn() -> None:
     endless = View(name="endless", sql="SELECT count(*) FROM sales_ui, range(10000000000000)")
 
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         stage.bind("g1", 5)
         await until(lambda: stage.rows("total") == [[5]])
         window = stage.windows.open(stage.catalogue.find(ADMIN, "total"), Query(), 0, 10, eye := Eye())
@@ -244,22 +244,22 @@ def test_b40_a_view_that_takes_too_long_keeps_no_other_one_from_its_turn() -> No
         assert stage.rows("endless") is None
         stage.windows.close(window, eye)
 
-    played(lambda: Stage([endless, TOTAL]), scenario)
+    played(lambda: SqlStage([endless, TOTAL]), scenario)
 
 
 def test_b40_a_view_that_is_asked_for_before_its_tables_are_there_need_not_rest_for_it() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         costs = stage.sql._of_views._pace._costs
         await until(lambda: costs)
         assert set(costs.values()) == {0.0}
         stage.bind("g1", 5)
         await until(lambda: stage.rows("total") == [[5]])
 
-    played(lambda: Stage([TOTAL]), scenario)
+    played(lambda: SqlStage([TOTAL]), scenario)
 
 
 def test_b40_views_that_were_asked_for_too_early_are_waited_for() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         # Asked while there is nothing: that there is no such table is told when the tables are there.
         await until(lambda: stage.sql.is_working)
         stage.bind("g1", 5)
@@ -268,11 +268,11 @@ def test_b40_views_that_were_asked_for_too_early_are_waited_for() -> None:
             await asyncio.sleep(0)
         assert (stage.rows("by_kind"), stage.rows("of_a_view")) == ([["a", 5]], [[5]])
 
-    played(lambda: Stage([BY_KIND, OF_A_VIEW]), scenario)
+    played(lambda: SqlStage([BY_KIND, OF_A_VIEW]), scenario)
 
 
 def test_b40_many_changes_while_nobody_looks_are_not_kept_one_by_one() -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(stage: SqlStage) -> None:
         stage.bind("g1", 0)
         await until(lambda: stage.rows("total") == [[0]])
         for shift in (0, 1):
@@ -287,7 +287,7 @@ def test_b40_many_changes_while_nobody_looks_are_not_kept_one_by_one() -> None:
         expected = 9_000 + sum((number + 1) % 7 for number in range(9_000, 19_999))
         await stage.until_read("total", [[expected]])
 
-    played(lambda: Stage([TOTAL]), scenario)
+    played(lambda: SqlStage([TOTAL]), scenario)
 
 
 def test_b40_statements_share_a_tenth_of_the_time_and_light_ones_do_not_wait_for_heavy_ones() -> None:

@@ -18,7 +18,7 @@ from liveboard.contract.changelog import decode_row
 from liveboard.contract.frames import Code, FrameError
 from liveboard.serving import chart_queue, mirror
 from liveboard.serving.chart import chart_ask
-from liveboard.serving.mirror import Answer, Ask, Database, Mirror
+from liveboard.serving.mirror import Ask, Database, Mirror, WindowPositions
 from liveboard.serving.query import Query, compile_query
 from liveboard.serving.table import Table
 from liveboard.serving.views import Views
@@ -198,7 +198,7 @@ def test_kept_orders_have_a_bound() -> None:
     queries = [compile_query(COLUMNS, [(name, "asc")], None, None) for name in ("name", "age", "balance", "vip")]
     with patch.object(mirror, "_KEPT_BYTES", 3 * 8 * 100):
         for query in [*queries, queries[1], queries[0]]:
-            assert one.update([], [Ask(query, 98, 5, False)]) == [Answer([98, 99], 100)]
+            assert one.update([], [Ask(query, 98, 5, False)]) == [WindowPositions([98, 99], 100)]
     assert list(one._orders) == [queries[3], queries[1], queries[0]]
     database.close()
 

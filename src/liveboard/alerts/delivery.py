@@ -15,7 +15,7 @@ from typing import Any, Self
 import orjson
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from liveboard.alerts.receivers import TOPIC, NotReceived, Receiver, Record, TopicReceiver, Webhook
+from liveboard.alerts.receivers import TOPIC, AlertRecord, NotReceived, Receiver, TopicReceiver, Webhook
 from liveboard.backoff import Backoff
 from liveboard.config import AlertSettings
 from liveboard.contract.errors import LiveboardError
@@ -44,7 +44,7 @@ class Delivery:
         self._log = log
 
     def run(self, batches: Iterator[list[Message]], keep: Callable[[int], None], stopping: threading.Event) -> None:
-        """Tells the receiver all that comes, and has kept how far it is."""
+        """Tells the receiver all that comes; `keep` hears how far it has come."""
         for messages in batches:
             ours = [message for message in messages if self._is_ours(message)]
             for at in range(0, len(ours), self._receiver.at_once):
@@ -62,7 +62,7 @@ class Delivery:
     def _deliver(self, messages: Sequence[Message], stopping: threading.Event) -> bool:
         """Tries until the receiver has it, or refuses it for good; False if everything ends before."""
         records = [
-            Record(f"{message.topic()}-{message.partition()}-{message.offset()}", message.key() or b"", value)
+            AlertRecord(f"{message.topic()}-{message.partition()}-{message.offset()}", message.key() or b"", value)
             for message in messages
             if (value := message.value()) is not None
         ]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import KafkaException
 
 from liveboard.alerts.delivery import Deliveries
-from liveboard.alerts.following import Following
-from liveboard.alerts.memory import Memory, create_topics, now_ms
+from liveboard.alerts.following import WatchedTables
+from liveboard.alerts.memory import AlertMemory, create_topics, now_ms
 from liveboard.alerts.settling import QUIET_S, Settling
-from liveboard.alerts.watch import Event, Watch
+from liveboard.alerts.watch import AlertChange, Watch
 from liveboard.backoff import Backoff
 from liveboard.config.board import BoardSettings
 from liveboard.contract.errors import LiveboardError
@@ -66,7 +66,7 @@ class Evaluator:
         """The generation that was live last; empty where there was none, None before we looked."""
         self._raises: dict[str, int] = {}
         self._clears: dict[str, int] = {}
-        self._memory: Memory | None = None
+        self._memory: AlertMemory | None = None
         self._deliveries: Deliveries | None = None
 
     @property
@@ -106,7 +106,7 @@ class Evaluator:
     def _work(self, stopping: threading.Event) -> None:
         admin = Admin(self._client_config)
         create_topics(admin, self._names)
-        memory = Memory(self._client_config, self._names, admin)
+        memory = AlertMemory(self._client_config, self._names, admin)
         with Deliveries(self._client_config, self._names, admin, self._alerts, self._log) as deliveries:
             self._memory, self._deliveries = memory, deliveries
             memory.mend_table({alert.name: alert.table for alert in self._alerts})
@@ -127,16 +127,21 @@ class Evaluator:
                 since = {watch.name: watch.since for watch in following.watches}
 
     def _following(
-        self, live: str, record: GenerationRecord, memory: Memory, admin: Admin, since: Mapping[str, Mapping[str, int]]
-    ) -> Following:
+        self,
+        live: str,
+        record: GenerationRecord,
+        memory: AlertMemory,
+        admin: Admin,
+        since: Mapping[str, Mapping[str, int]],
+    ) -> WatchedTables:
         watches = [
             Watch(alert, record.tables[alert.table], memory.of(alert.name), now_ms, since.get(alert.name))
             for alert in self._alerts
             if alert.table in record.tables
         ]
-        return Following(self._client_config, self._names, admin, live, record, watches, self._sources)
+        return WatchedTables(self._client_config, self._names, admin, live, record, watches, self._sources)
 
-    def _follow(self, following: Following, memory: Memory, stopping: threading.Event) -> None:
+    def _follow(self, following: WatchedTables, memory: AlertMemory, stopping: threading.Event) -> None:
         """Until another generation is live."""
         live, forget = following.generation, Backoff(_FORGET_S, _FORGET_S)
         # A generation that became live while we looked writes nothing once more, until its stream is started again.
@@ -159,21 +164,21 @@ class Evaluator:
         """Which start of the stream it is, and whether the stream runs since then."""
         return self._starts(live), self._is_seen(live)
 
-    def tell(self, events: list[Event]) -> None:
-        """Writes the events and counts them."""
-        if not events or not self._memory:
+    def tell(self, changes: list[AlertChange]) -> None:
+        """Writes the changes and counts them."""
+        if not changes or not self._memory:
             return
-        self._memory.write(events, self._is_sure)
-        for event in events:
-            counts = self._raises if event.state == "raised" else self._clears
-            counts[event.alert] = counts.get(event.alert, 0) + 1
+        self._memory.write(changes, self._is_sure)
+        for change in changes:
+            counts = self._raises if change.state == "raised" else self._clears
+            counts[change.alert] = counts.get(change.alert, 0) + 1
 
-    def _clear_strangers(self, memory: Memory) -> None:
-        """What an alert has raised that is not configured any more, is cleared."""
+    def _clear_strangers(self, memory: AlertMemory) -> None:
+        """Clears what was raised by alerts that are not configured any more."""
         known, now = {alert.name for alert in self._alerts}, now_ms()
         self.tell(
             [
-                Event(alert, "", key, "cleared", now, now, None)
+                AlertChange(alert, "", key, "cleared", now, now, None)
                 for alert, keys in memory.raised.items()
                 if alert not in known
                 for key in sorted(keys)

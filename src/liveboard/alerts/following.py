@@ -6,22 +6,20 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, Message, TopicPartition
 
 from liveboard.alerts.settling import Settling
-from liveboard.alerts.watch import Event, Watch
-from liveboard.contract.errors import LiveboardError
+from liveboard.alerts.watch import AlertChange, Watch
 from liveboard.contract.names import Names
 from liveboard.contract.status import GenerationRecord
-from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.reader import REFUSED, consumer_config
+from liveboard.kafka.reader import consumer_config, note_position
 
 _BATCH = 5_000
 _WAIT_S = 0.1
 
 
-class Following:
+class WatchedTables:
     """Reads the tables that are watched from their beginning.
 
     It only gathers until all that is there has been read, and where the stream was started again, until that has
@@ -73,35 +71,30 @@ class Following:
             self._consumer.incremental_assign([TopicPartition(topic, 0, OFFSET_END) for topic in self._only_sources])
         self._settling = settling
 
-    def read(self, may_settle: bool = True) -> list[Event]:
+    def read(self, may_settle: bool = True) -> list[AlertChange]:
         """What has begun and ended; returns after a moment where nothing has."""
         first = self._consumer.poll(_WAIT_S)
         messages = [first, *self._consumer.consume(_BATCH, 0)] if first is not None else []
-        events: list[Event] = []
+        changes: list[AlertChange] = []
         for topic, some in itertools.groupby(messages, Message.topic):
             for message in some:
-                events += self._take(topic or "", message)
+                changes += self._take(topic or "", message)
         if self.is_settled:
             if len(messages) < _BATCH:
                 # Otherwise more is there already, and may end what waits.
                 for watch in self.watches:
-                    events += watch.due()
+                    changes += watch.due()
         elif may_settle and self._is_read():
             for watch in self.watches:
-                events += watch.settle()
-        return events
+                changes += watch.settle()
+        return changes
 
     @property
     def _only_sources(self) -> list[str]:
         return [topic for topic in self._sources if topic not in self._watched]
 
-    def _take(self, topic: str, message: Message) -> list[Event]:
-        offset = message.offset() or 0
-        if error := message.error():
-            if error.code() in REFUSED:
-                raise LiveboardError(trouble.permission([topic], "read"))
-            if error.code() == KafkaError._PARTITION_EOF and topic in self._positions:
-                self._positions[topic] = max(self._positions[topic], offset)
+    def _take(self, topic: str, message: Message) -> list[AlertChange]:
+        if not note_position(message, self._positions):
             return []
         value, written_ms = message.value(), message.timestamp()[1]
         if self._settling and topic in self._sources:
@@ -109,12 +102,11 @@ class Following:
         watches = self._watched.get(topic)
         if watches is None:
             return []
-        self._positions[topic] = offset + 1
         row = None if value is None else orjson.loads(value)
         if row is not None and (not isinstance(row, list) or len(row) != self._widths[topic]):
             return []
         key = (message.key() or b"").decode()
-        return [event for watch in watches for event in watch.take(key, row, written_ms)]
+        return [change for watch in watches for change in watch.take(key, row, written_ms)]
 
     def _is_read(self) -> bool:
         """Whether what was there has been read; what counts as such is asked once the stream writes nothing old."""

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from confluent_kafka import KafkaException, Producer
 
-from liveboard.alerts.watch import Event
+from liveboard.alerts.watch import AlertChange
 from liveboard.contract.changelog import BY_KEY, encode_row, timestamp_text
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
@@ -32,7 +32,7 @@ def create_topics(admin: Admin, names: Names) -> None:
     admin.create_changelogs([names.raised])
 
 
-class Memory:
+class AlertMemory:
     """Knows what is raised from what the topic says, and writes what changes: first the topic, then the table.
 
     A crash at any moment repeats nothing: what is in the topic has been told, and what is not has not.
@@ -68,22 +68,22 @@ class Memory:
         """The keys of the rows that the alert is raised for; whoever changes them has it written."""
         return self.raised.setdefault(alert, set())
 
-    def write(self, events: Iterable[Event], is_sure: Callable[[], bool]) -> None:
+    def write(self, changes: Iterable[AlertChange], is_sure: Callable[[], bool]) -> None:
         """Tells it, in this order; a LiveboardError if Kafka has not taken it all, or if we may not.
 
         After an error the memory is of no use, and is to be read again.
         """
-        events = list(events)
-        for at in range(0, len(events), _AT_ONCE):
-            some = events[at : at + _AT_ONCE]
+        changes = list(changes)
+        for at in range(0, len(changes), _AT_ONCE):
+            some = changes[at : at + _AT_ONCE]
             if not is_sure():
                 raise LiveboardError("expected Kafka to confirm that this board is ours, found no answer yet")
-            records = [(self._names.alerts, _record_key(event.alert, event.key), event.encode()) for event in some]
+            records = [(self._names.alerts, _record_key(change.alert, change.key), change.encode()) for change in some]
             self._send(records)
-            newest = {(event.alert, event.key): event for event in some}
-            for at_row, event in newest.items():
-                self._note(at_row, event.state, event.ts_ms)
-            self._send((self._names.raised, _row_key(*at_row), _row(event)) for at_row, event in newest.items())
+            newest = {(change.alert, change.key): change for change in some}
+            for at_row, change in newest.items():
+                self._note(at_row, change.state, change.ts_ms)
+            self._send((self._names.raised, _row_key(*at_row), _row(change)) for at_row, change in newest.items())
 
     def forget_old(self, now_ms: int, is_sure: Callable[[], bool]) -> None:
         """Takes what was cleared a day ago out of the topic, so that it does not grow for ever."""
@@ -115,7 +115,7 @@ class Memory:
     def mend_table(self, tables: Mapping[str, str]) -> None:
         """Puts into the table what was told last before a crash, and takes out what was cleared then."""
         wanted = {
-            _row_key(*at): _row(Event(at[0], tables.get(at[0], ""), at[1], "raised", ts_ms, ts_ms, None))
+            _row_key(*at): _row(AlertChange(at[0], tables.get(at[0], ""), at[1], "raised", ts_ms, ts_ms, None))
             for at, ts_ms in self._raised_ms.items()
         }
         missing = {key: row for key, row in wanted.items() if key not in self._rows}
@@ -152,8 +152,8 @@ def _row_key(alert: str, key: str) -> bytes:
     return BY_KEY.encode() + orjson.dumps(alert) + b"," + orjson.dumps(key)
 
 
-def _row(event: Event) -> bytes | None:
-    if event.state == "cleared":
+def _row(change: AlertChange) -> bytes | None:
+    if change.state == "cleared":
         return None
-    times = timestamp_text(event.since_ms), timestamp_text(event.ts_ms)
-    return encode_row([event.alert, event.table, event.key, event.state, *times])
+    times = timestamp_text(change.since_ms), timestamp_text(change.ts_ms)
+    return encode_row([change.alert, change.table, change.key, change.state, *times])

@@ -25,7 +25,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def predicate(columns: Sequence[Column], when: Sequence[Sequence[Any]]) -> Predicate:
-    """Whether a row fulfils all conditions; a FrameError where they are none of a table with these columns."""
+    """Whether a row fulfils all conditions; a FrameError where they do not fit a table with these columns."""
     tests = [_test(columns[condition.place], condition) for condition in read_filter(columns, when)]
     if len(tests) == 1:
         return tests[0]

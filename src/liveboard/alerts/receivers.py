@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException, Producer
 import liveboard
 from liveboard.config import Secret
 from liveboard.contract.errors import LiveboardError
+from liveboard.redirects import NoRedirects
 
 SIGNATURE_HEADER = "Liveboard-Signature"
 DELIVERY_HEADER = "Liveboard-Delivery"
@@ -26,7 +27,7 @@ _FLUSH_S = 30.0
 _ABOUT_THE_RECORD = (400, 413, 415, 422)
 
 
-class Record(NamedTuple):
+class AlertRecord(NamedTuple):
     """A record of the alerts topic; its place there names it for ever."""
 
     place: str
@@ -49,7 +50,7 @@ class Receiver(Protocol):
     """For people; without what may be secret in an address."""
     at_once: int
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Returns once all of them are there."""
 
 
@@ -64,7 +65,7 @@ class TopicReceiver:
         options: dict[str, Any] = {"enable.idempotence": "true", "log_level": 0, "error_cb": lambda _: None}
         self._producer = Producer({**client_config, **options, "message.timeout.ms": str(int(_FLUSH_S * 1000))})
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Writes them."""
         errors: list[str] = []
         try:
@@ -82,12 +83,6 @@ class TopicReceiver:
             raise NotReceived(f"{self.name} takes nothing: {errors[0] if errors else 'no answer'}")
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """An address that has moved is to be configured: what is sent there should not go elsewhere by itself."""
-        return None
-
-
 class Webhook:
     """An address that gets each record as a POST, signed where there is a secret."""
 
@@ -98,14 +93,14 @@ class Webhook:
         self.name = f"{parts.scheme}://{parts.hostname}"
         self._url = url
         self._secret = secret.reveal().encode()
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(NoRedirects)
 
-    def send(self, records: Sequence[Record]) -> None:
+    def send(self, records: Sequence[AlertRecord]) -> None:
         """Posts them one by one."""
         for record in records:
             self._post(record)
 
-    def _post(self, record: Record) -> None:
+    def _post(self, record: AlertRecord) -> None:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"liveboard/{liveboard.__version__}",

@@ -16,7 +16,7 @@ from liveboard.contract.schema import Column
 State = Literal["raised", "cleared"]
 
 
-class Event(NamedTuple):
+class AlertChange(NamedTuple):
     """An alert that is raised or cleared for a row."""
 
     alert: str
@@ -72,7 +72,7 @@ class Watch:
         self._left: dict[str, Row] = {}
         self._due: list[tuple[int, str]] = []
 
-    def take(self, key: str, row: Row | None, ts_ms: int) -> list[Event]:
+    def take(self, key: str, row: Row | None, ts_ms: int) -> list[AlertChange]:
         """A row has changed at this time, or is gone."""
         if row is not None and self._matches(row):
             before = self._matching.get(key)
@@ -88,22 +88,22 @@ class Watch:
                 else:
                     self._left[key] = row
             return []
-        events = []
+        changes = []
         if before and key not in self.raised and ts_ms - before.since_ms >= self._wait_ms:
             # It was long enough before it ended; we had only not come to it.
-            events.append(self._raise(key, before))
-        return [*events, self._clear(key, row)] if key in self.raised else events
+            changes.append(self._raise(key, before))
+        return [*changes, self._clear(key, row)] if key in self.raised else changes
 
-    def settle(self) -> list[Event]:
+    def settle(self) -> list[AlertChange]:
         """All rows have been taken as they are now; from here on every change counts."""
         self.is_settled = True
-        events = [self._clear(key, self._left.get(key)) for key in sorted(self.raised - self._matching.keys())]
+        changes = [self._clear(key, self._left.get(key)) for key in sorted(self.raised - self._matching.keys())]
         self._left.clear()
         self._since = {}
         for key, match in self._matching.items():
             if key not in self.raised:
-                events += self._begin(key, match)
-        return events
+                changes += self._begin(key, match)
+        return changes
 
     def unsettle(self) -> None:
         """Only gathers again: what comes may be old rows that are written once more."""
@@ -115,32 +115,32 @@ class Watch:
         """Since when each row that matches has done so."""
         return {key: match.since_ms for key, match in self._matching.items()}
 
-    def due(self) -> list[Event]:
+    def due(self) -> list[AlertChange]:
         """Those whose waiting is over."""
-        events, now = [], self._now_ms()
+        changes, now = [], self._now_ms()
         while self._due and self._due[0][0] <= now:
             _, key = heapq.heappop(self._due)
             match = self._matching.get(key)
             if match and key not in self.raised and match.since_ms + self._wait_ms <= now:
-                events.append(self._raise(key, match))
-        return events
+                changes.append(self._raise(key, match))
+        return changes
 
-    def _begin(self, key: str, match: Match) -> list[Event]:
+    def _begin(self, key: str, match: Match) -> list[AlertChange]:
         at = match.since_ms + self._wait_ms
         if not self._wait_ms or at <= self._now_ms():
             return [self._raise(key, match)]
         heapq.heappush(self._due, (at, key))
         return []
 
-    def _raise(self, key: str, match: Match) -> Event:
+    def _raise(self, key: str, match: Match) -> AlertChange:
         self.raised.add(key)
-        return self._event(key, "raised", match.since_ms, match.row)
+        return self._change(key, "raised", match.since_ms, match.row)
 
-    def _clear(self, key: str, row: Row | None) -> Event:
+    def _clear(self, key: str, row: Row | None) -> AlertChange:
         self.raised.discard(key)
-        return self._event(key, "cleared", self._now_ms(), row)
+        return self._change(key, "cleared", self._now_ms(), row)
 
-    def _event(self, key: str, state: State, since_ms: int, row: Row | None) -> Event:
+    def _change(self, key: str, state: State, since_ms: int, row: Row | None) -> AlertChange:
         named = None if row is None else dict(zip(self._columns, row, strict=True))
         now = self._now_ms()
-        return Event(self.name, self.table, key, state, now, min(since_ms, now), named)
+        return AlertChange(self.name, self.table, key, state, now, min(since_ms, now), named)

@@ -19,6 +19,7 @@ from liveboard.contract.changelog import Value
 from liveboard.contract.control import FIRST_JOIN, control_message
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import EXPORT_FORMATS
+from liveboard.redirects import NoRedirects
 
 _TIMEOUT_S = 60.0
 _READ_BYTES = 256 * 1024
@@ -46,19 +47,12 @@ class _Problems(msgspec.Struct):
     error: _Problem
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to somebody else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 class Api:
     """Asks one server; every method waits for the answer."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._opener = urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=address.tls))
+        self._opener = urllib.request.build_opener(NoRedirects, urllib.request.HTTPSHandler(context=address.tls))
 
     def tables(self) -> tuple[frames.TableInfo, ...]:
         """The tables that there are."""

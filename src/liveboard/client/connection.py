@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from liveboard.backoff import Backoff
 from liveboard.client.address import Address, Unauthorized, Unreachable, untrusted
 from liveboard.client.subscription import Listener, Shared, Subscription
-from liveboard.client.update import Gap
+from liveboard.client.update import FrameGap
 from liveboard.contract import frames
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code
@@ -262,7 +262,7 @@ class Connection:
     def _show(self, shared: Shared, frame: frames.Snapshot | frames.Delta) -> None:
         try:
             shared.take(frame)
-        except Gap as gap:
+        except FrameGap as gap:
             self._unsubscribe(shared)
             shared.mark(_now(), str(gap))
             self._lost.set()

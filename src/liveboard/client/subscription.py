@@ -187,7 +187,7 @@ class Subscription(Shown):
             self._connection.leave(self._shared, self)
 
     async def next(self) -> Update | None:
-        """The newest update, once there is one that this did not return yet; None when the subscription has ended."""
+        """The newest update, after waiting for one that was not returned yet; None when the subscription has ended."""
         await self._news.wait()
         if self.is_closed:
             return None

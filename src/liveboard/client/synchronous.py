@@ -207,7 +207,7 @@ class SyncSubscription(Shown):
         self._background.call(lambda: self._subscription.set_window(offset, size))
 
     def next(self) -> Update | None:
-        """The newest update, once there is one that this did not return yet; None when the subscription has ended."""
+        """The newest update, after waiting for one that was not returned yet; None when the subscription has ended."""
         try:
             return self._background.run(self._subscription.next())
         except Closed:

@@ -31,7 +31,7 @@ class Update:
     keys: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     total: int = 0
-    """How many rows the whole table has, or those of it that the filter and the search leave."""
+    """How many rows the whole table has, or how many of them the filter and the search leave."""
     offset: int = 0
     generation: str | None = None
     stale_since: datetime | None = None
@@ -50,7 +50,7 @@ class Update:
         return html(self)
 
 
-class Gap(Exception):
+class FrameGap(Exception):
     """A frame does not continue the one before."""
 
 
@@ -67,9 +67,9 @@ class WindowCopy:
         self._offset = 0
 
     def take(self, frame: Snapshot | Delta) -> Update:
-        """The update after the frame; a Gap if a frame before it is missing."""
+        """The update after the frame; a FrameGap if a frame before it is missing."""
         if frame.version != self._version + 1 or (self._version == 0 and isinstance(frame, Delta)):
-            raise Gap(f"expected version {self._version + 1} of {self._table}, found {frame.version}")
+            raise FrameGap(f"expected version {self._version + 1} of {self._table}, found {frame.version}")
         self._version = frame.version
         if isinstance(frame, Snapshot):
             self._columns, self._generation, self._offset = frame.columns, frame.generation, frame.offset
@@ -94,7 +94,7 @@ class WindowCopy:
         self._rows[:0] = [()] * delta.insert
         for index, key, row in delta.rows:
             if index > len(self._rows):
-                raise Gap(f"expected a row of {self._table} up to index {len(self._rows)}, found {index}")
+                raise FrameGap(f"expected a row of {self._table} up to index {len(self._rows)}, found {index}")
             self._keys[index : index + 1] = [key]
             self._rows[index : index + 1] = [decode(row)]
         if delta.drop:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from liveboard.config.settings import DEFAULT_FILE
-from liveboard.contract.board import JOIN_KINDS
 from liveboard.contract.errors import either
+from liveboard.contract.joins import JOIN_KINDS
 from liveboard.inspect.joins import Proposal
 
 DEFAULT_RATE = 50.0

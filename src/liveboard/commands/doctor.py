@@ -24,6 +24,7 @@ import psutil
 from liveboard.commands import access
 from liveboard.config import Settings
 from liveboard.contract.errors import LiveboardError
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.names import CONTROL_TABLE
 from liveboard.install import java, libraries
 from liveboard.kafka import address, security, trouble
@@ -154,8 +155,8 @@ def _server_port(settings: Settings, kafka: Future[Kafka]) -> str:
 
 
 def _own_server(url: str) -> str:
-    """What the server at the address says that it is, if it is one of liveboard's; otherwise nothing."""
-    # Only its name is asked for, so whoever has signed its certificate is of no matter.
+    """What the server at the address says it is, if it is one of liveboard's; otherwise nothing."""
+    # Only its name is asked for, so it does not matter who has signed its certificate.
     trusting = ssl._create_unverified_context()
     try:
         with urllib.request.urlopen(f"{url}/healthz", timeout=_ANSWER_S, context=trusting) as answer:
@@ -250,7 +251,8 @@ def _control(settings: Settings, kafka: Future[Kafka]) -> str:
 
 
 def _registry(settings: Settings, kafka: Future[Kafka]) -> str:
-    topics = [s.topic for s in settings.board.sources.values() if s.format == "avro" and not s.avro_schema_file]
+    sources = [source for source in settings.board.sources.values() if FORMATS[source.format].needs_schemas]
+    topics = [source.topic for source in sources if not source.avro_schema_file]
     if not topics:
         return "not used, since no source asks one for its schemas"
     registry = Registry(settings.registry)

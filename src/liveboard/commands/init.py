@@ -14,6 +14,7 @@ from liveboard.config import ConfigError, Settings
 from liveboard.config.environment import CONFIG_VARIABLE, PREFIX, variable
 from liveboard.config.settings import DEFAULT_FILE
 from liveboard.contract.errors import LiveboardError, nearest
+from liveboard.contract.joins import JOINS
 from liveboard.contract.names import Names, is_board_name, without_boards
 from liveboard.inspect.board import board_toml, secrets, source_names
 from liveboard.inspect.excerpt import look
@@ -108,7 +109,7 @@ def _chosen(
 
 
 def chosen_topics(words: Sequence[str], available: Sequence[str]) -> list[str]:
-    """The topics that names or numbers from 1 mean, each once; a LiveboardError where one means none."""
+    """The topics that names or numbers from 1 mean, each once; a LiveboardError where one means no topic."""
     if list(words) == [_ALL] and _ALL not in available:
         return list(available)
     chosen = []
@@ -171,8 +172,8 @@ def _joins(
 
 def in_words(join: Proposal) -> str:
     """What the join does, and how many values of the sample speak for it."""
-    kind = "as of its time" if join.how == "asof" else "its newest record"
-    return f"{join.left} with {join.right} ({kind}) on {join.on}: {join.met:,} of {join.of:,} sampled values met"
+    found = JOINS[join.how].right_in_words
+    return f"{join.left} with {join.right} ({found}) on {join.on}: {join.met:,} of {join.of:,} sampled values met"
 
 
 def _board_name(wanted: str | None, usual: str, topics: Collection[str], show: Callable[[str], None]) -> str:

@@ -28,7 +28,7 @@ from liveboard.contract.tables import table_columns
 from liveboard.install import libraries
 from liveboard.kafka import address, security
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.board import Kept, follow
+from liveboard.kafka.board import KeptStatus, follow
 from liveboard.kafka.broker import Broker
 from liveboard.sample import shop, users
 from liveboard.serving.login import LIFE_S
@@ -158,7 +158,7 @@ class DisplayFeed:
 
     def __init__(self, names: Names, tables: Tables, client_config: Mapping[str, str]) -> None:
         self.tables = tables
-        self.kept: Kept | None = None
+        self.kept: KeptStatus | None = None
         self.note = ""
         self._names = names
         self._client_config = client_config
@@ -223,7 +223,7 @@ class Overview:
         return Health(light)
 
 
-def light_of(kept: Kept | None, started_ms: int) -> Light:
+def light_of(kept: KeptStatus | None, started_ms: int) -> Light:
     """What the pipeline that was started then says that it is doing; what an earlier one said does not count."""
     if kept is None or kept.timestamp_ms < started_ms:
         return Light.STARTING

@@ -10,20 +10,19 @@ from liveboard.config.columns import Columns
 from liveboard.config.document import Document, Key, build, check_distinct
 from liveboard.config.wording import expected_one_of, key_types
 from liveboard.contract.board import (
-    JOIN_KINDS,
     LARGEST_VALUE_BYTES,
     Aggregate,
     Alert,
     Board,
     Join,
-    JoinKind,
     Source,
-    SourceFormat,
     SourceMode,
     View,
 )
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.filters import read_filter
+from liveboard.contract.formats import FormatName
+from liveboard.contract.joins import JOIN_KINDS, JoinKind
 from liveboard.contract.names import DEFAULT_BOARD_NAME, Names, is_reserved_table
 from liveboard.contract.tables import table_columns
 from liveboard.contract.types import column_type
@@ -82,7 +81,7 @@ class SourceSettings(Source):
     table: values.TableName
     schema: values.SchemaText = ""
     columns: Columns = ()
-    format: SourceFormat = "json"
+    format: FormatName = "json"
     avro_schema_file: values.Text = ""
     on_error: Literal["reject", "null"] = "reject"
     max_value_bytes: Annotated[int, values.integer(1, LARGEST_VALUE_BYTES)] = 1_048_576
@@ -192,7 +191,7 @@ def check_board(document: Document, board: Board) -> None:
     if is_whole and len(document.problems) == before:
         for alert in board.alerts.values():
             _check_alert(document, board, alert)
-    # Against tables that are wrong themselves, a statement would be blamed for what it has no part in.
+    # If a table is wrong itself, statements over it would be blamed as well.
     if not document.problems:
         _check_views(document, board)
 
@@ -217,7 +216,7 @@ def _check_views(document: Document, board: Board) -> None:
     given = [view for view in board.views.values() if document.origin(("board", "views", view.name)) != DEFAULT_ORIGIN]
     if not given:
         return
-    # Not above, since DuckDB takes its time, and most commands have no view to check.
+    # Imported here, since DuckDB takes its time, and most commands have no view to check.
     from liveboard.sql.check import view_problems
 
     for name, problem in view_problems(board):

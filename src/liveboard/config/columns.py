@@ -104,7 +104,7 @@ def _origin(value: object) -> str:
 
 
 def _problems(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """What columns have with each other."""
+    """The problems that columns have with each other, each with the column's name."""
     in_values = [column for column in columns if not column.origin]
     if not in_values:
         return [

@@ -4,9 +4,9 @@ The file is the one given, or the one LIVEBOARD_CONFIG names, or liveboard.toml 
 key is also an environment variable: kafka.sasl.username is LIVEBOARD_KAFKA_SASL_USERNAME. Beyond that:
 
 - A secret may be in a file of its own, which LIVEBOARD_SERVER_PSK_FILE (and so on) names.
-- A board is whole: sources or joins in the file replace the default board, they do not add to it. Views alone are
-  views of the default board. Variables
-  such as LIVEBOARD_BOARD_SOURCES_USERS_TOPIC change single keys of the sources and joins that exist.
+- A board is whole: sources or joins in the file replace the default board, they do not add to it. A file that
+  has views and nothing else of a board gives them to the default board. Variables such as
+  LIVEBOARD_BOARD_SOURCES_USERS_TOPIC change single keys of the sources and joins that exist.
 - Two variables hold a table, in TOML. LIVEBOARD_BOARD replaces the file's board. LIVEBOARD_SPARK_CONF goes
   over the file's [spark.conf] key by key, because Spark's names cannot be told from capitals and underscores:
   LIVEBOARD_SPARK_CONF='spark.executor.memory = "2g"'.
@@ -23,6 +23,7 @@ from liveboard.config.board import DEFAULT_ORIGIN, BoardSettings, check_board, d
 from liveboard.config.document import Document, Key, Section, build, check_distinct, dotted, keys_of, patterns
 from liveboard.config.environment import CONFIG_VARIABLE, overlay, refuse_unknown
 from liveboard.config.values import ConfigError, Duration
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.frames import DEFAULT_SIZE, MAX_CLIENT_FRAME_BYTES, MAX_SIZE
 from liveboard.contract.names import Names
 
@@ -315,12 +316,14 @@ def documented_keys() -> list[str]:
 
 def _check_settings(document: Document, settings: Settings) -> None:
     for name, source in settings.board.sources.items():
-        if source.avro_schema_file and source.format != "avro":
+        needs_schemas = FORMATS[source.format].needs_schemas
+        if source.avro_schema_file and not needs_schemas:
             at = ("board", "sources", name, "avro_schema_file")
             document.problem(at, f'expected no schema of Avro, since the format is "{source.format}", found one')
-        if source.format == "avro" and not source.avro_schema_file and not settings.registry.url:
+        if needs_schemas and not source.avro_schema_file and not settings.registry.url:
             at = ("board", "sources", name, "format")
-            document.problem(at, 'expected a registry.url or an avro_schema_file for "avro", found neither')
+            expected = f'expected a registry.url or an avro_schema_file for "{source.format}"'
+            document.problem(at, f"{expected}, found neither")
         if source.topic == settings.names.control:
             at = ("board", "sources", name, "topic")
             document.problem(at, f'expected a topic other than that of control messages, found "{source.topic}"')

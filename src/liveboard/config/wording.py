@@ -7,7 +7,7 @@ from liveboard.contract.types import TYPES
 
 
 def expected_one_of(what: str, known: Iterable[str], word: str) -> str:
-    """That a name was expected which is there."""
+    """The complaint about a name that is not among the known ones."""
     return f'expected {what} ({", ".join(known)}), found "{word}", did you mean {nearest(word, known)}?'
 
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import msgspec
 
+from liveboard.contract.formats import FORMATS, FormatName
+from liveboard.contract.joins import JoinKind
 from liveboard.contract.names import DEFAULT_BOARD_NAME
 from liveboard.contract.schema import Column, parse_schema
 
-JoinKind = Literal["left", "inner", "asof"]
-JOIN_KINDS: tuple[JoinKind, ...] = get_args(JoinKind)
-"""Every kind of join, the most usual first; `pipeline/joins.py` says what each of them is."""
-
 SourceMode = Literal["append", "upsert"]
 """Whether every record is a row, or the newest record of a key is the key's row: a table by key."""
-
-SourceFormat = Literal["json", "debezium", "avro"]
-"""How the values of a topic are written; `pipeline/formats.py` says how each is read."""
 
 LARGEST_VALUE_BYTES = 8_388_608
 """The largest limit that a source can have for its values."""
@@ -46,7 +41,7 @@ class Source:
     """The columns as one text, each in the field of its name; empty where `columns` are given instead."""
     columns: tuple[Column, ...] = ()
     """The columns, without ts."""
-    format: SourceFormat = "json"
+    format: FormatName = "json"
     avro_schema_file: str = ""
     """The schema of Avro values that have no registry's header."""
     on_error: Literal["reject", "null"] = "reject"
@@ -58,20 +53,20 @@ class Source:
     @property
     def by_key(self) -> bool:
         """Whether its table has one row for each key, which later records change and remove."""
-        return self.mode == "upsert" or self.format == "debezium"
+        return is_by_key(self.mode, self.format)
 
     def is_strict(self, column: Column) -> bool:
         """Whether a wrong value refuses the record. A key is never made null: the row would be another one."""
         return self.on_error == "reject" or column.name in self.key
 
-    @property
-    def has_envelope(self) -> bool:
-        """Whether values and Kafka keys may have their schema around them, as Kafka Connect writes it."""
-        return self.format == "debezium"
-
     def __post_init__(self) -> None:
         if self.schema:
             object.__setattr__(self, "columns", parse_schema(self.schema))
+
+
+def is_by_key(mode: SourceMode, format: FormatName) -> bool:
+    """Whether the table of such a source is one by key."""
+    return mode == "upsert" or FORMATS[format].is_by_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +98,7 @@ class Aggregate:
     where: str = ""
     """Which records count; all of them where it is empty."""
     window: int = 0
-    """How long the windows of time are into which groups are divided, in milliseconds; 0: they are not."""
+    """The length of the windows of time into which groups are divided, in milliseconds; 0: there are no windows."""
     slide: int = 0
     """How long after each other windows begin; 0: when the one before ends."""
     keep: int = 0

@@ -37,7 +37,7 @@ from liveboard.contract.schema import Column
 Value = str | int | float | bool | None
 
 BY_KEY = "="
-"""What the keys of rows begin with that belong to a key of the data."""
+"""The first character of row keys that belong to a key of the data."""
 TS_AT = slice(-29, -2)
 """Where the text of `ts` is in the bytes of a row: it is the last column, and of one length, so it compares as time."""
 _OPENING, _CLOSING = b"[]"

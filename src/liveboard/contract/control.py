@@ -20,8 +20,9 @@ from typing import Any
 
 import orjson
 
-from liveboard.contract.board import JOIN_KINDS, Board, Wiring
+from liveboard.contract.board import Board, Wiring
 from liveboard.contract.errors import LiveboardError, either, nearest
+from liveboard.contract.joins import JOIN_KINDS
 from liveboard.contract.names import Names, is_topic_name
 
 FIRST_JOIN = ""

@@ -72,8 +72,8 @@ class Phase(StrEnum):
     AWAY = "away"
     """Kafka does not answer. Readers say so; it is never on record."""
     CATCHING_UP = "catching_up"
-    """The tables are complete as of a while ago: those of a swap, until it follows. Readers also say so of a pipeline
-    that is back, while the rows that come are of records from before."""
+    """The tables are complete as of a while ago: after a swap, until it follows. Readers also say so of a pipeline that
+    is back, while the rows that come are of older records."""
 
 
 class Request(msgspec.Struct, frozen=True):

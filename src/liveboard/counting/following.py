@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
 from liveboard.contract.board import Aggregate, Board
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.counting.groups import Groups
-from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
-from liveboard.kafka.reader import REFUSED, consumer_config
+from liveboard.kafka.reader import consumer_config, note_position
 
 _BATCH = 5_000
 _WAIT_S = 0.1
@@ -32,7 +31,7 @@ def counted(board: Board) -> dict[str, Aggregate]:
     return {name: each for name, each in board.aggregates.items() if board.sources[each.source].by_key}
 
 
-class Following:
+class CountedTables:
     """Reads the tables from their beginning, and what was written of the groups; then writes every change.
 
     `is_sure` says whether nobody else can keep the board now.
@@ -96,15 +95,9 @@ class Following:
         return self._is_begun
 
     def _take(self, message: Message) -> None:
-        topic, offset = message.topic() or "", message.offset() or 0
-        if error := message.error():
-            if error.code() in REFUSED:
-                raise LiveboardError(trouble.permission([topic], "read"))
-            if error.code() == KafkaError._PARTITION_EOF:
-                self._positions[topic] = max(self._positions[topic], offset)
+        if not note_position(message, self._positions):
             return
-        self._positions[topic] = offset + 1
-        key, value = message.key() or b"", message.value()
+        topic, key, value = message.topic() or "", message.key() or b"", message.value()
         if topic in self._written:
             if not self._is_begun:
                 self._written[topic][key] = value

@@ -17,7 +17,7 @@ from liveboard.contract.board import Aggregate, Source
 from liveboard.contract.changelog import BY_KEY, encode_row, timestamp_text
 from liveboard.contract.expressions import parse_condition
 from liveboard.contract.schema import source_columns
-from liveboard.counting.measures import Count, Extreme, Greatest, Kept, kept
+from liveboard.counting.measures import Count, Extreme, Greatest, MeasureState, kept
 from liveboard.counting.values import Row, compiled
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -27,7 +27,7 @@ _COUNTS = object()
 class Group:
     """The rows of one group, by what they have brought."""
 
-    def __init__(self, key: bytes, head: Sequence[Any], measures: Sequence[Kept]) -> None:
+    def __init__(self, key: bytes, head: Sequence[Any], measures: Sequence[MeasureState]) -> None:
         self.key = key
         """Of its row."""
         self._head = head

@@ -21,7 +21,7 @@ _LARGEST_EXACT = 2**53
 _SPARE = 64
 
 
-class Kept(Protocol):
+class MeasureState(Protocol):
     """What is kept of the values; nulls are never told."""
 
     def add(self, value: Any) -> None:
@@ -142,7 +142,7 @@ class Greatest(Least):
         return bool(self.value > other.value)
 
 
-def kept(measure: Measure) -> Kept:
+def kept(measure: Measure) -> MeasureState:
     """What has to be kept of the values for the measure."""
     if measure.function == "count" or measure.of is None:
         return Count()

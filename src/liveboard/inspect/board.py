@@ -72,7 +72,7 @@ def _kafka(kafka: KafkaSettings) -> str:
 
 
 def _given(section: Any, at: tuple[str, ...] = ()) -> dict[tuple[str, ...], str | Secret]:
-    """The texts and secrets that are not as by default."""
+    """The texts and secrets that differ from the defaults."""
     found: dict[tuple[str, ...], str | Secret] = {}
     for field in fields(section):
         value, key = getattr(section, field.name), (*at, field.name)

@@ -46,7 +46,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundColumns:
     """The columns, and the fields that make none."""
 
     columns: tuple[Column, ...]
@@ -62,7 +62,7 @@ class _Field:
     values: tuple[Any, ...]
 
 
-def columns_of(rows: Sequence[Row]) -> Found:
+def columns_of(rows: Sequence[Row]) -> FoundColumns:
     """The columns that hold all values of these documents."""
     fields = {field.words: field for field in _fields(rows, ())}
     empty = [words for words, field in fields.items() if all(value is None for value in field.values)]
@@ -71,7 +71,7 @@ def columns_of(rows: Sequence[Row]) -> Found:
     named = names([field.words for field in good])
     columns = tuple(_column(name, field) for field, name in zip(good, named, strict=True))
     left_out = fields.keys() - empty - {field.words for field in good}
-    return Found(columns, tuple(empty), tuple(words for words in fields if words in left_out))
+    return FoundColumns(columns, tuple(empty), tuple(words for words in fields if words in left_out))
 
 
 def _column(name: str, field: _Field) -> Column:
@@ -100,7 +100,7 @@ def names(paths: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def is_vague(word: str) -> bool:
-    """Whether a field of this name may hold anything of anything."""
+    """Whether the name tells little of what the field holds."""
     return _VAGUE.fullmatch(word) is not None
 
 

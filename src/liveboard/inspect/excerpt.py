@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from confluent_kafka import Message
 
 from liveboard.contract.errors import LiveboardError
-from liveboard.inspect.formats import Record
+from liveboard.inspect.formats import SampledRecord
 from liveboard.inspect.topic import Topic, describe
 from liveboard.kafka.admin import Admin, Offsets
 from liveboard.kafka.reader import records_between
@@ -25,12 +25,12 @@ def look(client_config: Mapping[str, str], topic: str, records: int) -> Topic:
     return describe(topic, found, compacted=Admin(client_config).is_compacted(topic))
 
 
-def excerpt(client_config: Mapping[str, str], topic: str, records: int) -> list[Record]:
+def excerpt(client_config: Mapping[str, str], topic: str, records: int) -> list[SampledRecord]:
     """About so many records of the topic, from all of its partitions; a LiveboardError where there is no such topic."""
     admin = Admin(client_config)
     partitions = admin.require([topic])
     begin, end = (admin.offsets(partitions, where)[topic] for where in ("earliest", "latest"))
-    found: list[Record] = []
+    found: list[SampledRecord] = []
     for start, stop in _ranges(begin, end, records):
         found += _between(client_config, {topic: start}, {topic: stop})
     return found
@@ -53,8 +53,8 @@ def _ranges(
         yield {partition: late[partition] for partition in rest}, {partition: end[partition] for partition in rest}
 
 
-def _between(client_config: Mapping[str, str], start: Offsets, end: Offsets) -> list[Record]:
-    found: list[Record] = []
+def _between(client_config: Mapping[str, str], start: Offsets, end: Offsets) -> list[SampledRecord]:
+    found: list[SampledRecord] = []
     deadline, size = time.monotonic() + _LONGEST_S, 0
     try:
         for message in records_between(client_config, start, end, _PATIENCE_S):
@@ -69,6 +69,6 @@ def _between(client_config: Mapping[str, str], start: Offsets, end: Offsets) -> 
     return found
 
 
-def _record(message: Message) -> Record:
+def _record(message: Message) -> SampledRecord:
     headers = tuple(str(header[0]) for header in list(message.headers() or ()))
-    return Record(message.value(), message.key(), headers)
+    return SampledRecord(message.value(), message.key(), headers)

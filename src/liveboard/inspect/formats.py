@@ -18,7 +18,7 @@ _ENVELOPE = {"before", "after", "op"}
 
 
 @dataclass(frozen=True)
-class Record:
+class SampledRecord:
     """What is looked at of a record."""
 
     value: bytes | None
@@ -27,7 +27,7 @@ class Record:
     """Their names."""
 
 
-class Format(enum.StrEnum):
+class FoundFormat(enum.StrEnum):
     """What a value can be."""
 
     JSON = "json"
@@ -37,19 +37,19 @@ class Format(enum.StrEnum):
     BYTES = "bytes"
 
 
-def read(value: bytes) -> tuple[Format, Row | None]:
+def read(value: bytes) -> tuple[FoundFormat, Row | None]:
     """What this value is, and its row: the object, or what Debezium says that the row is now."""
     document = document_of(value)
     if document is not None:
         change = envelope(document)
-        return (Format.JSON, document) if change is None else (Format.DEBEZIUM, change["after"])
+        return (FoundFormat.JSON, document) if change is None else (FoundFormat.DEBEZIUM, change["after"])
     if value[:1] == _AVRO_MAGIC and len(value) > _AVRO_HEADER_BYTES:
-        return Format.AVRO, None
+        return FoundFormat.AVRO, None
     try:
         text = value.decode()
     except ValueError:
-        return Format.BYTES, None
-    return Format.BYTES if any(c < " " and not c.isspace() for c in text) else Format.TEXT, None
+        return FoundFormat.BYTES, None
+    return FoundFormat.BYTES if any(c < " " and not c.isspace() for c in text) else FoundFormat.TEXT, None
 
 
 def document_of(value: bytes) -> dict[str, Any] | None:

@@ -51,7 +51,7 @@ class Guess:
 
 
 def guess(name: str, values: Sequence[Any]) -> Guess:
-    """The narrowest type that these values have, a few strays among many apart.
+    """The narrowest type that these values have; a few strays among many do not count.
 
     None of the values is null, and there is one at least.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from liveboard.contract.board import JoinKind
+from liveboard.contract.joins import JoinKind
 from liveboard.inspect.columns import is_vague
 from liveboard.inspect.guess import words
 from liveboard.inspect.topic import Topic, can_be_key

@@ -10,7 +10,7 @@ from typing import Any
 
 from liveboard.contract.paths import written_path
 from liveboard.inspect.columns import Column
-from liveboard.inspect.formats import Format
+from liveboard.inspect.formats import FoundFormat
 from liveboard.inspect.topic import Topic
 
 _EXAMPLES = 2
@@ -24,7 +24,7 @@ def source_toml(topic: Topic, name: str, table: str, *, examples: bool = True) -
     lines = [comment(remark) for remark in remarks(topic)]
     if topic.has_columns:
         lines += _section(topic, name, table, examples=examples)
-    elif topic.format is Format.AVRO:
+    elif topic.format is FoundFormat.AVRO:
         lines += [f"# {line}" for line in _settings(topic, name, table)]
     return "\n".join(lines) + "\n"
 
@@ -33,12 +33,12 @@ def remarks(topic: Topic) -> Iterator[str]:
     """What a person should know about the topic, a sentence each."""
     yield f"{topic.name}: {_FORMATS[topic.format]}, as far as {_counted(topic.records, 'record')} can tell."
     match topic.format:
-        case Format.AVRO:
+        case FoundFormat.AVRO:
             ids = ", ".join(map(str, topic.schema_ids[:10]))
             yield f"The schema ids are {ids}. The columns are known once registry.url is set to the schema registry."
-        case Format.TEXT | Format.BYTES:
+        case FoundFormat.TEXT | FoundFormat.BYTES:
             yield f"No board can show it: expected JSON objects, found {_short(topic.example)}."
-    if topic.format in (Format.TEXT, Format.BYTES, Format.AVRO):
+    if topic.format in (FoundFormat.TEXT, FoundFormat.BYTES, FoundFormat.AVRO):
         return
     if topic.others:
         yield f"{_counted(topic.others, 'record')} of another format would be in rejects_ui."
@@ -58,11 +58,11 @@ def remarks(topic: Topic) -> Iterator[str]:
 
 
 _FORMATS = {
-    Format.JSON: "JSON objects",
-    Format.DEBEZIUM: "changes of a database table (Debezium)",
-    Format.AVRO: "Avro with a schema registry's header",
-    Format.TEXT: "plain text",
-    Format.BYTES: "bytes of an unknown format",
+    FoundFormat.JSON: "JSON objects",
+    FoundFormat.DEBEZIUM: "changes of a database table (Debezium)",
+    FoundFormat.AVRO: "Avro with a schema registry's header",
+    FoundFormat.TEXT: "plain text",
+    FoundFormat.BYTES: "bytes of an unknown format",
 }
 
 
@@ -96,12 +96,12 @@ def _settings(topic: Topic, name: str, table: str) -> Iterator[str]:
     yield f"[board.sources.{name}]"
     yield f"topic = {string(topic.name)}"
     yield f"table = {string(table)}"
-    if topic.format is not Format.JSON:
+    if topic.format is not FoundFormat.JSON:
         yield f"format = {string(topic.format)}"
-    if topic.format is Format.AVRO:
+    if topic.format is FoundFormat.AVRO:
         yield 'registry.url = "http://localhost:8081"'
     if topic.is_table:
-        if topic.format is not Format.DEBEZIUM:
+        if topic.format is not FoundFormat.DEBEZIUM:
             yield 'mode = "upsert"'
         yield f"key = {_key_value(topic.row_key)}"
 

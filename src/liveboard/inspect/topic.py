@@ -10,10 +10,10 @@ from typing import Any
 
 from liveboard.contract.errors import LiveboardError
 from liveboard.inspect.columns import Column, columns_of
-from liveboard.inspect.formats import Format, Record, Row, key_fields, read, schema_ids
+from liveboard.inspect.formats import FoundFormat, Row, SampledRecord, key_fields, read, schema_ids
 from liveboard.inspect.guess import words
 
-READABLE = (Format.JSON, Format.DEBEZIUM)
+READABLE = (FoundFormat.JSON, FoundFormat.DEBEZIUM)
 _KEY_TYPES = ("string", "boolean", "bigint", "date")
 _LONGEST_EXAMPLE = 200
 
@@ -26,7 +26,7 @@ class Topic:
     """What was found in a topic."""
 
     name: str
-    format: Format
+    format: FoundFormat
     records: int
     tombstones: int
     others: int
@@ -74,7 +74,7 @@ class Topic:
         return len(values) > 1 and len(set(values)) == len(values)
 
 
-def describe(name: str, records: Sequence[Record], *, compacted: bool = False) -> Topic:
+def describe(name: str, records: Sequence[SampledRecord], *, compacted: bool = False) -> Topic:
     """What these records say about the topic; a LiveboardError where there are none with a value."""
     seen = [(record, *read(record.value)) for record in records if record.value is not None]
     if not seen:
@@ -91,7 +91,7 @@ def describe(name: str, records: Sequence[Record], *, compacted: bool = False) -
             records=len(records),
             tombstones=tombstones,
             others=len(seen) - most,
-            schema_ids=tuple(schema_ids(values)) if format_ is Format.AVRO else (),
+            schema_ids=tuple(schema_ids(values)) if format_ is FoundFormat.AVRO else (),
             example=values[0][:_LONGEST_EXAMPLE].decode(errors="replace"),
         )
     rows = [row for _, row in same if row is not None]
@@ -101,7 +101,7 @@ def describe(name: str, records: Sequence[Record], *, compacted: bool = False) -
     key = _key_columns(found.columns, known) if known and len(known) == len(keys) else ()
     # Rows without their key can still have it from Kafka, where it is a plain text.
     are_texts = bool(keys) and all(isinstance(key, str) and not key.startswith('"') for key in keys)
-    is_table = format_ is Format.DEBEZIUM or ((compacted or tombstones > 0) and bool(key or are_texts))
+    is_table = format_ is FoundFormat.DEBEZIUM or ((compacted or tombstones > 0) and bool(key or are_texts))
     row_key, kafka_key_column = _row_key(found.columns, key, are_texts=are_texts) if is_table else ((), "")
     return Topic(
         name=name,

@@ -1,4 +1,4 @@
-"""What pip cannot install: the Java libraries. `make setup` runs this, and so may who builds an image.
+"""What pip cannot install: the Java libraries. `make setup` runs this, and whoever builds an image can.
 
 Arguments: `s3` also fetches what checkpoints in S3 need, `caches` also makes what lets Java start faster, and `caches
 later` does that as time permits.

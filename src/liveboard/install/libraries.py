@@ -84,7 +84,7 @@ def _now_and_then(show: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def cache(conf: Configuration) -> Path:
-    """Where it is kept what Java learnt in a run of these jars: it makes every later start faster."""
+    """The file with what Java learnt in a run of these jars, which makes every later start faster."""
     return directory() / f"{conf}.aot"
 
 

@@ -25,8 +25,8 @@ from liveboard.kafka import trouble
 _TIMEOUT_S = 30.0
 # How often a client that gets no answer is asked why.
 _LOOK_S = 1.0
-# A client remembers for a quarter of an hour that a topic has no leader or does not exist, also where that was so for a
-# moment only.
+# A client remembers for a quarter of an hour that a topic has no leader or does not exist, also if that was so only
+# for a moment.
 KNOWN_MS = 1_000
 # Two values of the largest allowed size (8 MiB) in one joined row.
 MAX_CHANGELOG_BYTES = 20 * 1024 * 1024
@@ -85,7 +85,7 @@ class Admin:
         return {topic: known[topic] for topic in wanted}
 
     def unreadable(self, topics: Iterable[str]) -> set[str]:
-        """Those of these topics that Kafka does not let us read, whether or not there are such topics."""
+        """Those of these topics that Kafka does not let us read; some of them may not exist."""
         return self._without(topics, AclOperation.READ)
 
     def require_permissions(self, changelogs: Iterable[str], new_changelog: str) -> None:
@@ -252,7 +252,7 @@ def total(offsets: Mapping[str, Mapping[str, int]]) -> int:
 
 
 def _answer(future: Future[Any]) -> Any:
-    """What the client answers; a KafkaException also where it is late, and has not even said so itself."""
+    """The client's answer; a KafkaException also where the client gives none in time."""
     try:
         return future.result(_TIMEOUT_S)
     except TimeoutError:

@@ -14,7 +14,7 @@ from liveboard.kafka.reader import Change, ChangelogReader
 _WAIT_S = 0.2
 
 
-class Kept(NamedTuple):
+class KeptStatus(NamedTuple):
     """The board's status and when it was put on record."""
 
     status: BoardStatus
@@ -25,7 +25,7 @@ class StatusReader:
     """Knows the newest record of the status topic; while there is none, or no broker, it waits for one."""
 
     def __init__(self, client_config: Mapping[str, str], names: Names) -> None:
-        self.newest: Kept | None = None
+        self.newest: KeptStatus | None = None
         self._reader = ChangelogReader(client_config, [names.status], last=1)
 
     def __enter__(self) -> Self:
@@ -37,19 +37,19 @@ class StatusReader:
     ) -> None:
         self._reader.__exit__(kind, error, traceback)
 
-    def look(self, timeout_s: float = 0.0) -> Kept | None:
+    def look(self, timeout_s: float = 0.0) -> KeptStatus | None:
         """The newest record, after waiting up to the timeout for another one."""
         for change in self._reader.read(timeout_s):
             if change.value:
                 status = decode_status(change.value)
                 if status.follows(self.newest.status if self.newest else None):
-                    self.newest = Kept(status, change.timestamp_ms)
+                    self.newest = KeptStatus(status, change.timestamp_ms)
         return self.newest
 
 
 def follow(
     client_config: Mapping[str, str], names: Names, tables: Iterable[str], last: int | None = None
-) -> Generator[tuple[Kept | None, list[Change]]]:
+) -> Generator[tuple[KeptStatus | None, list[Change]]]:
     """For ever, a few times a second at least: the board's status and what came in the tables that it shows.
 
     When it shows another generation, the rows that follow are that one's. The tables control_raw, alerts_ui and

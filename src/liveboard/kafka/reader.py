@@ -132,6 +132,22 @@ def records_between(
         consumer.close()
 
 
+def note_position(message: Message, positions: dict[str, int]) -> bool:
+    """Notes how far the message's topic has been read, if it is one of those; says whether the message is a record.
+
+    A LiveboardError if Kafka does not let the topic be read.
+    """
+    topic, offset, error = message.topic() or "", message.offset() or 0, message.error()
+    if error and error.code() in REFUSED:
+        raise LiveboardError(trouble.permission([topic], "read"))
+    if topic in positions:
+        if not error:
+            positions[topic] = offset + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            positions[topic] = max(positions[topic], offset)
+    return error is None
+
+
 def _change(message: Message) -> Change:
     topic, key = message.topic(), message.key()
     assert topic is not None

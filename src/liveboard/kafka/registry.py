@@ -13,10 +13,11 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from liveboard.config import RegistrySettings
 from liveboard.contract.errors import LiveboardError
+from liveboard.redirects import NoRedirects
 
 _TIMEOUT_S = 5.0
 # Error codes of the API: there is no such subject, version or schema. Any other 404 is from something else.
@@ -42,15 +43,6 @@ class Registered(NamedTuple):
 def value_subject(topic: str) -> str:
     """The subject under which producers register the schemas of a topic's values, unless they are told otherwise."""
     return f"{topic}-value"
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would take the login to another host."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> None:
-        return None
 
 
 class Registry:
@@ -99,7 +91,7 @@ class Registry:
         expected = f"registry.url: expected a schema registry at {self.url}"
         try:
             context = ssl.create_default_context(cafile=self._settings.ca_file or None)
-            opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
+            opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), NoRedirects)
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 return json.loads(answer.read(_MOST_BYTES))
         except urllib.error.HTTPError as error:

@@ -83,8 +83,8 @@ class Builds:
         self._started = time.monotonic()
         self._show_progress(name, Progress(0, rows, 0.0))
         must_be_complete = rows > 0 and work.status.live is not None
-        # Of a table by key nobody can tell, without reading the records as Spark does, which of them have a row. And
-        # windows that have long ended would be shown for a moment.
+        # Only who reads the records as Spark does can tell which of them have a row in a table by key. And windows that
+        # have long ended would be shown for a moment.
         is_built = any(source.by_key for source in work.board.sources.values()) or keeping(work.board)
         if rows > _FOLLOWED_AT_ONCE or (must_be_complete and is_built):
             return generation.build()

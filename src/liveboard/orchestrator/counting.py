@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 
 from liveboard.backoff import Backoff
 from liveboard.contract.errors import LiveboardError
-from liveboard.counting.following import Following, counted
+from liveboard.counting.following import CountedTables, counted
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.ownership import OwnershipLost
 from liveboard.orchestrator.workplace import Workplace
@@ -48,7 +48,7 @@ class Counter:
         self._work = work
         self._name = name
         self._is_sure = is_sure
-        self._following: Following | None = None
+        self._following: CountedTables | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"counting {name}", daemon=True)
         self._thread.start()
@@ -81,7 +81,7 @@ class Counter:
     def _follow(self) -> None:
         work, config = self._work, self._work.kafka.client_config
         board = work.board.wired(work.status.generations[self._name].wiring)
-        following = Following(config, work.names, Admin(config), board, self._name, self._is_sure)
+        following = CountedTables(config, work.names, Admin(config), board, self._name, self._is_sure)
         try:
             self._following = following
             while not self._ending.is_set():

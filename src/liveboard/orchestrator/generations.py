@@ -49,30 +49,30 @@ class Do(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """The next thing to do, and to which generation."""
 
     do: Do
     generation: str = ""
 
 
-def next_step(status: BoardStatus, target: Wiring, usable: Collection[str], now: float) -> Step:
+def next_step(status: BoardStatus, target: Wiring, usable: Collection[str], now: float) -> NextStep:
     """What brings the board nearer to the target wiring; `usable` are the generations whose queries can go on."""
     of_target = [name for name, record in status.generations.items() if record.wiring == target and name in usable]
     for name, record in status.generations.items():
         if record.state in (State.CLOSED, State.FAILED):
-            return Step(Do.REMOVE, name)
+            return NextStep(Do.REMOVE, name)
         due = record.retire_at is not None and record.retire_at <= now
         if record.state is State.RETIRING and (due or name not in usable):
-            return Step(Do.CLOSE, name)
+            return NextStep(Do.CLOSE, name)
         if record.state is State.BUILDING and (name not in of_target or status.live in of_target):
-            return Step(Do.CLOSE, name)
+            return NextStep(Do.CLOSE, name)
     if status.live in of_target:
-        return Step(Do.NOTHING)
+        return NextStep(Do.NOTHING)
     for name in of_target:
         if status.generations[name].state is State.RETIRING:
-            return Step(Do.SWITCH, name)
-    return Step(Do.NOTHING) if of_target else Step(Do.BUILD)
+            return NextStep(Do.SWITCH, name)
+    return NextStep(Do.NOTHING) if of_target else NextStep(Do.BUILD)
 
 
 def target(status: BoardStatus, board: Board) -> Wiring:
@@ -133,7 +133,7 @@ def removed(status: BoardStatus, name: str) -> BoardStatus:
 
 
 def requested(status: BoardStatus, request: Request) -> BoardStatus:
-    """A newer control message is to be carried out, if it asks for anything else than what is live."""
+    """A newer control message is to be carried out, if it asks for anything other than what is live."""
     live = status.generations.get(status.live or "")
     if live and live.wiring == request.wiring:
         return changed(status, request=None, applied=request.wiring)

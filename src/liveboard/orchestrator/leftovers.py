@@ -92,7 +92,7 @@ class Leftovers:
         }
 
     def lacking(self, status: BoardStatus, name: str) -> str:
-        """Says which of its changelogs are gone that a generation writes to; empty while none is."""
+        """Says which changelogs of a generation are gone; empty while none is."""
         topics = {self._names.changelog(name, table) for table in status.generations[name].tables}
         gone = sorted(topics - self._admin.partitions().keys())
         return f"its topics {', '.join(gone)} are gone" if gone else ""

@@ -18,7 +18,7 @@ from liveboard.orchestrator.generations import target
 from liveboard.orchestrator.workplace import Workplace
 
 
-class Listener:
+class ControlListener:
     """Puts on record what is asked for, and a verdict on every message."""
 
     def __init__(self, work: Workplace) -> None:

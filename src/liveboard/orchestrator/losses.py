@@ -25,7 +25,7 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import REJECTS_TABLE, Names
 from liveboard.contract.status import GenerationRecord, Lost
 from liveboard.kafka.admin import Admin, Offsets
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import BoardRecord
 from liveboard.pipeline.checkpoints import Checkpoints
 
 _PATIENCE_S = 30.0
@@ -88,7 +88,7 @@ class Losses:
         admin: Admin,
         client_config: Mapping[str, str],
         names: Names,
-        record: Record,
+        record: BoardRecord,
         checkpoints: Checkpoints,
         log: Callable[[str], None],
     ) -> None:

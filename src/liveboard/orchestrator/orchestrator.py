@@ -17,8 +17,8 @@ from liveboard.orchestrator.building import Builds
 from liveboard.orchestrator.control import ControlTopic
 from liveboard.orchestrator.counting import Counting
 from liveboard.orchestrator.ending import Ending
-from liveboard.orchestrator.generations import Do, Step
-from liveboard.orchestrator.listener import Listener, described
+from liveboard.orchestrator.generations import Do, NextStep
+from liveboard.orchestrator.listener import ControlListener, described
 from liveboard.orchestrator.ownership import Ownership, OwnershipLost
 from liveboard.orchestrator.repairing import Repairing
 from liveboard.orchestrator.running import SPARK_ERRORS
@@ -44,7 +44,7 @@ class Orchestrator:
         self._inherited = set(work.usable)
         self._alerts = alerts
         self._running = work.running
-        self._listener = Listener(work)
+        self._listener = ControlListener(work)
         self._repairing = Repairing(work)
         self._ending = Ending(work)
         self._counting = Counting(work, ownership.is_sure)
@@ -88,7 +88,7 @@ class Orchestrator:
             return
         work.log(f"{who} was still alive after it was replaced: building {', '.join(sorted(shared))} anew")
         work.usable -= shared
-        # On record, so that a crash forgets it as little: nothing can go on from a checkpoint without a fingerprint.
+        # On record, so that a crash does not forget it: nothing goes on from a checkpoint without a fingerprint.
         records = {
             name: changed(record, fingerprint={}) if name in shared else record
             for name, record in work.status.generations.items()
@@ -129,12 +129,12 @@ class Orchestrator:
                 return None
         return None
 
-    def _next_step(self, goal: Wiring) -> Step:
+    def _next_step(self, goal: Wiring) -> NextStep:
         step = generations.next_step(self._work.status, goal, self._work.usable, time.time())
         waiting = not self._retry.over or self._builds.waits_for_topics
-        return Step(Do.NOTHING) if step.do in (Do.BUILD, Do.REMOVE) and waiting else step
+        return NextStep(Do.NOTHING) if step.do in (Do.BUILD, Do.REMOVE) and waiting else step
 
-    def _take(self, step: Step, goal: Wiring) -> None:
+    def _take(self, step: NextStep, goal: Wiring) -> None:
         work, name = self._work, step.generation
         match step.do:
             case Do.BUILD:
@@ -194,7 +194,7 @@ class Orchestrator:
         work.keep(changed(status, phase=Phase.LIVE, message=""))
         work.log(f"topics set {described(status.generations[name].wiring, ' ')}")
 
-    def _give_up(self, step: Step, error: Exception) -> None:
+    def _give_up(self, step: NextStep, error: Exception) -> None:
         """A step could not be taken: a build fails, anything else is tried again."""
         records = self._work.status.generations.items()
         building = [name for name, record in records if record.state is State.BUILDING]

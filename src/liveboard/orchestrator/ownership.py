@@ -41,7 +41,7 @@ _PATIENCE_S = 30.0
 _WAIT_S = 0.2
 
 
-class Kept(LiveboardError):
+class KeptByAnother(LiveboardError):
     """Somebody else keeps the board."""
 
 
@@ -80,7 +80,7 @@ def held(holder: Holder | None, said: Saying, at_ms: int) -> Holder | None:
 
 
 class Ownership:
-    """Takes the board when it is entered, keeps it, and gives it back; a `Kept` says who has it already."""
+    """Takes the board when it is entered, keeps it, and gives it back; a `KeptByAnother` says who has it already."""
 
     def __init__(self, client_config: Mapping[str, str], names: Names, directory: Path) -> None:
         self._client_config = client_config
@@ -153,7 +153,7 @@ class Ownership:
                 raise LiveboardError(f"expected {self._names.owner} to be readable up to {offset}, found {self._next}")
         if not self._is_mine():
             who = described(self._names, self._holder, self._now_ms)
-            raise Kept(
+            raise KeptByAnother(
                 f"{who}: stop that one, wait for its end with --standby, or give this board another name (board.name); "
                 f"once that one has been silent for {SILENCE_S:.0f} s, its board can be taken over"
             )

@@ -34,7 +34,7 @@ class LoginLost(Exception):
     """Kafka does not let us in any more: why, in one sentence."""
 
 
-class Record:
+class BoardRecord:
     """Reads the record that an earlier orchestrator left, and keeps it."""
 
     def __init__(

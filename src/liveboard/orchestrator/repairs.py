@@ -5,11 +5,13 @@ deletes what it took: what is in the topic is what is still to be done, whatever
 
 The stream goes on meanwhile. Both may write the same row only while the stream still remembers records that, by the
 topics' ends, are forgotten already: while it lags. Then the repair, which began earlier, may put an older row over a
-newer one. So after each repair the changelogs are read from where they ended before it: if the stream has written a
-row before the repair wrote it otherwise, everything is repaired once more, from later ends, and then all as-of rows
-of the keys: the record that asked may have got an as-of row that by those ends belongs to another. That is also done
-after a start, since nobody knows what a repair has left that a crash has ended. What the stream writes
-after the repair is right, or will be: the stream still comes to the record that corrects it, and answers it or asks.
+newer one. So after each repair the changelogs are read from where they ended before it. If the stream has written a
+row there which the repair then wrote otherwise, everything is repaired once more, from later ends. That repair writes
+all as-of rows of the keys: a record that asked may have got an as-of row that by the later ends belongs to another
+record. The first repair after a start does so too, because a crash may have ended the one before.
+
+What the stream writes after the repair is right, or will be: the stream still comes to the record that corrects it,
+and answers it or asks.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ class Repairs:
         """Repairs, and tells whether nothing newer was overwritten."""
         changelogs = {self._plan.changelog(join): 1 for join in self._plan.board.joins}
         before = self._admin.offsets(changelogs, "latest")
-        # After `before`: all that the stream wrote until there, it made from records below these ends.
+        # Asked after `before`: what the stream had written by then, it made from records below these ends.
         end = self._admin.offsets(self._admin.require(self._plan.starting_offsets), "latest")
         self._generation.repair(end, asking, again=self._again)
         after = self._admin.offsets(changelogs, "latest")

@@ -21,10 +21,10 @@ from liveboard.contract.board import Source
 from liveboard.contract.errors import LiveboardError
 from liveboard.kafka.registry import Registered, Registry, RegistryUnavailable, value_subject
 from liveboard.pipeline import avro_schema
-from liveboard.pipeline.avro_format import AvroSchemas, UnknownSchema, unknown_schema
-from liveboard.pipeline.avro_schema import AvroSchemaError, AvroType
+from liveboard.pipeline.avro_format import UnknownSchema, unknown_schema
+from liveboard.pipeline.avro_schema import AvroSchemaError, AvroSchemas, AvroType
 
-Answer = dict[int, Registered | None]
+RegisteredById = dict[int, Registered | None]
 """Schemas by id; None where the registry says that there is no such one."""
 
 _FIRST_ANSWER_S = 2.0
@@ -40,12 +40,12 @@ class Schemas:
         self._file = file
         self._log = log
         self._only = {s.name: _of_file(s.avro_schema_file) for s in sources if s.avro_schema_file}
-        self._known: dict[str, Answer] = _kept(file, registry.url) if registry else {}
+        self._known: dict[str, RegisteredById] = _kept(file, registry.url) if registry else {}
         self._heard_of: set[str] = set()
         self._missing: set[UnknownSchema] = set()
         self._keeping = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "registry")
-        self._asking: Future[dict[str, Answer]] | None = None
+        self._asking: Future[dict[str, RegisteredById]] | None = None
         self._backoff = Backoff()
         self._since = 0.0
         self._said = ""
@@ -113,16 +113,16 @@ class Schemas:
             if asked.done():
                 self._keep({topic: asked.result()})
 
-    def _all_of(self, topic: str) -> Answer:
+    def _all_of(self, topic: str) -> RegisteredById:
         """The versions of the topic's subject, and what an earlier run has asked for in vain."""
         assert self._registry
         missing = [schema_id for schema_id, found in self._known.get(topic, {}).items() if not found]
         answer = {schema_id: self._registry.schema(schema_id) for schema_id in missing}
         return {**answer, **self._registry.versions(value_subject(topic))}
 
-    def _ask(self, missing: Iterable[UnknownSchema]) -> dict[str, Answer]:
+    def _ask(self, missing: Iterable[UnknownSchema]) -> dict[str, RegisteredById]:
         assert self._registry
-        answers: dict[str, Answer] = {}
+        answers: dict[str, RegisteredById] = {}
         for topic, schema_id in missing:
             # The others as well: with one new version there are often more.
             if topic not in answers:
@@ -136,7 +136,7 @@ class Schemas:
                 answer[schema_id] = self._registry.schema(schema_id)
         return answers
 
-    def _take(self, asked: Future[dict[str, Answer]]) -> None:
+    def _take(self, asked: Future[dict[str, RegisteredById]]) -> None:
         try:
             answers = asked.result()
         except RegistryUnavailable as error:
@@ -150,7 +150,7 @@ class Schemas:
         self._backoff.reset()
         self._since, self._said = 0.0, ""
 
-    def _keep(self, answers: Mapping[str, Answer]) -> None:
+    def _keep(self, answers: Mapping[str, RegisteredById]) -> None:
         assert self._registry
         with self._keeping:
             for topic, answer in answers.items():
@@ -187,7 +187,7 @@ def _parsed(registered: Registered | None) -> AvroType:
     return avro_schema.parse(registered.schema, registered.references)
 
 
-def _kept(file: Path, url: str) -> dict[str, Answer]:
+def _kept(file: Path, url: str) -> dict[str, RegisteredById]:
     """What an earlier run has learnt from the same registry."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
@@ -203,7 +203,7 @@ def _kept(file: Path, url: str) -> dict[str, Answer]:
         return {}
 
 
-def _write(file: Path, url: str, known: Mapping[str, Answer]) -> None:
+def _write(file: Path, url: str, known: Mapping[str, RegisteredById]) -> None:
     new = file.with_suffix(".new")
     with contextlib.suppress(OSError):
         new.write_text(json.dumps({"url": url, "topics": known}), encoding="utf-8")

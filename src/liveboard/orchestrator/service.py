@@ -24,8 +24,8 @@ from liveboard.kafka import security, trouble
 from liveboard.kafka.admin import Admin
 from liveboard.orchestrator.control import ControlTopic
 from liveboard.orchestrator.orchestrator import Orchestrator
-from liveboard.orchestrator.ownership import Kept, Ownership, OwnershipLost
-from liveboard.orchestrator.record import LoginLost, Record
+from liveboard.orchestrator.ownership import KeptByAnother, Ownership, OwnershipLost
+from liveboard.orchestrator.record import BoardRecord, LoginLost
 from liveboard.orchestrator.standby import Standby
 from liveboard.orchestrator.workplace import KafkaAccess, Log, Workplace
 from liveboard.pipeline import sizing
@@ -94,7 +94,7 @@ class _Service:
             if ownership is None:
                 return
             record = parts.enter_context(
-                Record(self._client_config, admin, ownership, self._names, self._log, self._stopping)
+                BoardRecord(self._client_config, admin, ownership, self._names, self._log, self._stopping)
             )
             alerts = {name: AlertFigures() for name in self._settings.board.alerts}
             if alerts:
@@ -114,12 +114,12 @@ class _Service:
                 return None
             try:
                 return parts.enter_context(Ownership(self._client_config, self._names, self._directory))
-            except Kept:
+            except KeptByAnother:
                 if not waiting:
                     raise
                 waiting.rest()
 
-    def _work(self, admin: Admin, ownership: Ownership, record: Record, spark: SparkSession) -> None:
+    def _work(self, admin: Admin, ownership: Ownership, record: BoardRecord, spark: SparkSession) -> None:
         settings, client_config, names = self._settings, self._client_config, self._names
         kafka = KafkaAccess(client_config, partial(security.java, settings.kafka, self._bootstrap), admin)
         checkpoints = Checkpoints(spark, checkpoint_root(settings, self._directory, admin))
@@ -216,7 +216,7 @@ def _connected(client_config: Mapping[str, str], names: Names, log: Log, stoppin
 
 
 @contextmanager
-def _last_words(record: Record) -> Iterator[None]:
+def _last_words(record: BoardRecord) -> Iterator[None]:
     """If it ends with an error, the document says that the tables stand still, and why."""
     try:
         yield

@@ -23,7 +23,7 @@ _SLOW_S = 2.0
 class Standby:
     """Hears the owner of a board, and tells when it can be replaced.
 
-    Only silence counts during which Kafka answered us: nobody is replaced because Kafka was away from everyone.
+    Silence counts only while Kafka answers us: nobody is replaced because Kafka was away from everyone.
     """
 
     def __init__(self, client_config: Mapping[str, str], admin: Admin, names: Names, directory: Path) -> None:

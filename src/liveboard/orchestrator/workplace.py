@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from liveboard.config import Settings
 from liveboard.contract.errors import LiveboardError
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.status import BoardStatus, GenerationRecord
 from liveboard.kafka import trouble
 from liveboard.kafka.admin import Admin
@@ -17,7 +18,7 @@ from liveboard.kafka.registry import Registry
 from liveboard.orchestrator import leftovers
 from liveboard.orchestrator.leftovers import Leftovers
 from liveboard.orchestrator.losses import Losses
-from liveboard.orchestrator.record import Record
+from liveboard.orchestrator.record import BoardRecord
 from liveboard.orchestrator.running import Running
 from liveboard.orchestrator.schemas import Schemas
 from liveboard.pipeline import session
@@ -46,7 +47,7 @@ class Workplace:
         settings: Settings,
         kafka: KafkaAccess,
         spark: SparkSession,
-        record: Record,
+        record: BoardRecord,
         checkpoints: Checkpoints,
         schemas_file: Path,
         log: Log,
@@ -91,14 +92,14 @@ class Workplace:
         """What a generation reads and writes."""
         record = self.status.generations[name]
         board = self.board.wired(record.wiring)
-        schemas = {source.name: self.schemas.of(source) for source in board.sources.values() if source.format == "avro"}
+        with_schemas = [source for source in board.sources.values() if FORMATS[source.format].needs_schemas]
         return Plan(
             self.names,
             name,
             board,
             record.starting_offsets,
             self.kafka.spark_options(),
-            schemas,
+            {source.name: self.schemas.of(source) for source in with_schemas},
             session.cores(self.spark),
         )
 

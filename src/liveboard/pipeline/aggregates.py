@@ -35,7 +35,7 @@ _LARGEST_DOUBLE = 1.7976931348623157e308
 
 
 @dataclass(frozen=True)
-class Field:
+class ArgumentField:
     """Where the arguments of one type are, the first of an aggregate, the second and so on."""
 
     type: str
@@ -62,13 +62,13 @@ class Grouping:
     measures: tuple[Measure, ...]
 
     @property
-    def fields(self) -> dict[Expression, Field]:
+    def fields(self) -> dict[Expression, ArgumentField]:
         """Where each argument is."""
-        found: dict[Expression, Field] = {}
+        found: dict[Expression, ArgumentField] = {}
         for measure in self.measures:
             if measure.of is not None and measure.of not in found:
                 number = sum(field.type == measure.of.type for field in found.values())
-                found[measure.of] = Field(measure.of.type, number)
+                found[measure.of] = ArgumentField(measure.of.type, number)
         return found
 
     @property
@@ -179,7 +179,7 @@ def rows_of_groups(entries: DataFrame, found: Sequence[Grouping]) -> DataFrame:
     return groups.select(F.coalesce(*rows).alias("change")).select("change.*")
 
 
-def _fields(found: Iterable[Grouping]) -> list[Field]:
+def _fields(found: Iterable[Grouping]) -> list[ArgumentField]:
     return list(dict.fromkeys(field for grouping in found for field in grouping.fields.values()))
 
 
@@ -187,7 +187,7 @@ def _parts(measure: Measure) -> tuple[str, ...]:
     return ("sum", "count") if measure.function == "avg" else (measure.function,)
 
 
-def _kept(part: str, value: Expr, field: Field) -> Expr:
+def _kept(part: str, value: Expr, field: ArgumentField) -> Expr:
     match part:
         case "count":
             return F.count(value)

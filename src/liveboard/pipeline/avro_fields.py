@@ -21,7 +21,7 @@ _JSON_OPTIONS = {
 
 
 def fitting(value: Expr, type_: AvroType, column: Column) -> Expr | None:
-    """The value of an Avro type as one of the column's type; null where this one does not fit, None where none does."""
+    """The value of an Avro type as one of the column's type; null where it does not fit, None if no value of it can."""
     return AVRO_FIELDS[column.kind.name](value, type_, column)
 
 
@@ -42,7 +42,7 @@ def _of_text(value: Expr, type_: AvroType, column: Column) -> Expr | None:
 
 
 def _string(value: Expr, type_: AvroType, column: Column) -> Expr | None:
-    # Avro does not look whether a text is one.
+    # Avro does not check whether a text is UTF-8.
     return F.when(F.call_function("is_valid_utf8", value), value) if type_.kind in ("string", "enum") else None
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -24,22 +23,11 @@ from liveboard.contract.board import Source
 from liveboard.contract.paths import path_text
 from liveboard.contract.schema import Column
 from liveboard.pipeline.avro_fields import fitting, json_text
-from liveboard.pipeline.avro_schema import AvroSchemaError, AvroType, Found, Needs, find, written
+from liveboard.pipeline.avro_schema import AvroSchemaError, AvroSchemas, AvroType, FoundType, Needs, find, written
 from liveboard.pipeline.formats import Format, Rule, shown
 
 _HEADER_BYTES = 5
 _UNKNOWN = re.compile(r"the Avro schema (\d+) of the topic ([A-Za-z0-9._-]+) is not known yet")
-
-
-@dataclass(frozen=True)
-class AvroSchemas:
-    """What is known of a source's schemas."""
-
-    by_id: Mapping[int, AvroType] = field(default_factory=dict)
-    unusable: Mapping[int, str] = field(default_factory=dict)
-    """Ids whose records are rejected, with what was found instead of a schema."""
-    only: AvroType | None = None
-    """The one schema of values that have no header."""
 
 
 class UnknownSchema(NamedTuple):
@@ -66,8 +54,7 @@ class AvroFormat(Format):
     """Avro by the schemas that are known."""
 
     def __init__(self, source: Source, first: Expr, second: Expr, schemas: AvroSchemas) -> None:
-        super().__init__(source, first, second)
-        self._schemas = schemas
+        super().__init__(source, first, second, schemas)
         self._unusable = dict(schemas.unusable)
         self._shapes: dict[_Shape, dict[int, AvroType]] = {}
         known = {0: schemas.only} if schemas.only else schemas.by_id
@@ -81,7 +68,7 @@ class AvroFormat(Format):
 
     def can_be_read(self) -> Expr:
         """A header, where one is expected."""
-        if self._schemas.only:
+        if self.schemas.only:
             return F.lit(True)
         return (F.octet_length("value") >= _HEADER_BYTES) & (F.substring("value", 1, 1) == F.lit(b"\0"))
 
@@ -90,7 +77,7 @@ class AvroFormat(Format):
         decoded = [self._decoded(shape, schemas).alias(_name(n)) for n, (shape, schemas) in self._numbered()]
         # Where no schema is known there is still something to look at: Spark leaves out what nobody looks at.
         looked = F.struct(*decoded or [F.struct(F.lit(None).cast("int").alias("read")).alias(_name(0))])
-        if self._schemas.only:
+        if self.schemas.only:
             return looked
         known = [_header(each) for schemas in self._shapes.values() for each in schemas]
         known += [_header(each) for each in self._unusable]
@@ -99,7 +86,7 @@ class AvroFormat(Format):
         return F.when(F.when(self._header().isin(known), True).otherwise(unknown.cast("boolean")), looked)
 
     def look_again(self) -> Expr | None:
-        """The columns by number, and what is wrong with the first that is and refuses the record for it."""
+        """The columns by number, and what is wrong with the first one that refuses the record."""
         made = [self._column(column) for column in self.columns]
         values = [value.alias(f"c{number}") for number, (value, _) in enumerate(made)]
         strict = map(self.source.is_strict, self.columns)
@@ -113,7 +100,7 @@ class AvroFormat(Format):
 
     def unreadable(self) -> list[Rule]:
         """No header, no schema, or bytes that the schema does not describe."""
-        if self._schemas.only:
+        if self.schemas.only:
             said = self._unusable.get(0) or "bytes that it does not describe"
             return [Rule(~self.has_row(), lambda: F.lit(f"value: expected Avro by avro_schema_file, found {said}"))]
         no_header = Rule(
@@ -166,8 +153,8 @@ class AvroFormat(Format):
         def by(schema: AvroType, body: Expr) -> Expr:
             return from_avro(body, json.dumps(_around(written(schema), is_reader=False)), options)
 
-        if self._schemas.only:
-            return by(self._schemas.only, F.col("value"))
+        if self.schemas.only:
+            return by(self.schemas.only, F.col("value"))
         body = F.substring("value", _HEADER_BYTES + 1, 2**31 - 1)
         branches = [F.when(self._header() == _header(id_), by(schema, body)) for id_, schema in schemas.items()]
         return F.coalesce(*branches)
@@ -191,12 +178,12 @@ class AvroFormat(Format):
         nothing = F.lit(None).cast(column.kind.spark)
         return F.coalesce(*values, nothing), F.coalesce(*reasons) if reasons else None
 
-    def _why(self, column: Column, found: Found, came: Expr) -> Expr:
+    def _why(self, column: Column, found: FoundType, came: Expr) -> Expr:
         place, expected = column.place, column.type
         if found.rest:
             place = path_text(column.steps[: -len(found.rest)])
             expected = "an array" if isinstance(found.rest[0], int) else "a record"
-        of_schema = F.lit(f" ({found.type.text})") if self._schemas.only else self._of_schema(found.type)
+        of_schema = F.lit(f" ({found.type.text})") if self.schemas.only else self._of_schema(found.type)
         return F.concat(F.lit(f"{place}: expected {expected}, found "), shown(json_text(came)), of_schema)
 
     def _of_schema(self, type_: AvroType) -> Expr:
@@ -204,7 +191,7 @@ class AvroFormat(Format):
 
     def _inside_itself(self, column: Column) -> Expr:
         found = f"{column.place}: expected {column.type}, found a record that can contain itself"
-        return F.lit(found) if self._schemas.only else F.concat(F.lit(f"{found} in schema "), self._id())
+        return F.lit(found) if self.schemas.only else F.concat(F.lit(f"{found} in schema "), self._id())
 
 
 def _name(number: int) -> str:
@@ -227,7 +214,7 @@ def _around(schema: object, *, is_reader: bool) -> object:
     return {"type": "record", "name": "value", "fields": fields}
 
 
-def _at(value: Expr, found: Found) -> Expr:
+def _at(value: Expr, found: FoundType) -> Expr:
     """The value at the place, null where the way there ends before."""
     for step in found.way:
         match step.into:

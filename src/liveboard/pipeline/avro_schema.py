@@ -59,6 +59,17 @@ class AvroType:
         return self.logical or " ".join(filter(None, [self.kind, self.name.rpartition(".")[2]]))
 
 
+@dataclass(frozen=True)
+class AvroSchemas:
+    """What is known of a source's schemas."""
+
+    by_id: Mapping[int, AvroType] = field(default_factory=dict)
+    unusable: Mapping[int, str] = field(default_factory=dict)
+    """Ids whose records are rejected, with what was found instead of a schema."""
+    only: AvroType | None = None
+    """The one schema of values that have no header."""
+
+
 def parse(text: str, references: Sequence[str] = ()) -> AvroType:
     """The type of a schema; `references` are schemas whose names it uses, each after those that it uses itself."""
     named: dict[str, AvroType] = {}
@@ -160,7 +171,7 @@ def _digits(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Step:
+class TypeStep:
     """One step into a value."""
 
     into: str
@@ -172,40 +183,40 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundType:
     """A type that can be at the end of a column's path, or on the way where the path cannot go on."""
 
-    way: tuple[Step, ...]
+    way: tuple[TypeStep, ...]
     type: AvroType
     rest: Path = ()
     """What remains of the column's path where it cannot go on."""
 
 
-def find(schema: AvroType, path: Path) -> list[Found]:
+def find(schema: AvroType, path: Path) -> list[FoundType]:
     """What a value of the schema can have at a path: several types for a union, nothing where a field is missing."""
-    found = [Found((), schema, path)]
+    found = [FoundType((), schema, path)]
     while any(_goes_on(each) for each in found):
         found = [more for each in found for more in (_further(each) if _goes_on(each) else [each])]
     return [each for each in found if each.type.kind != "null"]
 
 
-def _goes_on(found: Found) -> bool:
+def _goes_on(found: FoundType) -> bool:
     if found.type.kind == "union" or not found.rest:
         return found.type.kind == "union"
     return found.type.kind in (("array",) if isinstance(found.rest[0], int) else ("record", "map"))
 
 
-def _further(found: Found) -> Iterator[Found]:
+def _further(found: FoundType) -> Iterator[FoundType]:
     type_ = found.type
     if type_.kind == "union":
         for name, inner in _members(type_):
-            yield Found((*found.way, Step("union", name)) if name else found.way, inner, found.rest)
+            yield FoundType((*found.way, TypeStep("union", name)) if name else found.way, inner, found.rest)
         return
     to, *rest = found.rest
     if type_.kind != "record":
-        yield Found((*found.way, Step(type_.kind, to)), type_.inner[0], tuple(rest))
+        yield FoundType((*found.way, TypeStep(type_.kind, to)), type_.inner[0], tuple(rest))
     elif to in type_.fields:
-        yield Found((*found.way, Step("record", to, type_.name)), type_.fields[str(to)], tuple(rest))
+        yield FoundType((*found.way, TypeStep("record", to, type_.name)), type_.fields[str(to)], tuple(rest))
 
 
 def _members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
@@ -242,7 +253,7 @@ class Needs:
         return _written(self._schema, self._fields)
 
 
-def _mark(found: Found, needed: dict[str, set[str]]) -> bool:
+def _mark(found: FoundType, needed: dict[str, set[str]]) -> bool:
     """Notes what is needed for it; False where a record would contain itself."""
     records = [step for step in found.way if step.into == "record"]
     for step in records:

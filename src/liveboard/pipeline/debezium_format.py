@@ -27,7 +27,7 @@ class DebeziumFormat(JsonFormat):
         return self._op().isin(*_WRITES) & super().has_row()
 
     def unreadable(self) -> list[Rule]:
-        """What is no change of a row."""
+        """Values that are no change of a row."""
         op = self._op()
         known = F.coalesce(op.isin(*_WRITES, _REMOVES), F.lit(False))
         no_row = F.coalesce(op.isin(*_WRITES) & ~super().has_row(), F.lit(False))

@@ -111,7 +111,7 @@ def class_path(conf: Mapping[str, str], extra: Sequence[Path] = ()) -> str:
     home = Path(pyspark.__file__).parent
     found = [*map(str, jars("spark")), *sorted(str(jar) for jar in (home / "jars").glob("*.jar") if _is_used(jar))]
     found += map(str, extra)
-    # Where a cluster's files are told by. Behind the jars: Java's cache is of a class path that begins with them.
+    # The settings of a cluster. They follow the jars, since Java's cache is for a class path that begins with the jars.
     found += filter(None, map(os.environ.get, ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")))
     if first := conf.get("spark.driver.extraClassPath"):
         found.insert(0, first)

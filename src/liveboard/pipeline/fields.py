@@ -33,9 +33,9 @@ class Field:
     read_as: str = ""
     """What from_json reads instead of the type itself."""
     converted: Callable[[Expr], Expr] | None = None
-    """Makes a value of the type of what was read instead; null where that is none."""
+    """Makes a value of the type from what was read instead; null where it cannot."""
     of_text: Callable[[Expr], Expr] | None = None
-    """Makes a value of the type of a text that is no JSON; null where that is none. None: only JSON will do."""
+    """Makes a value of the type from a text that is not JSON; null where it cannot. None: only JSON will do."""
 
 
 def field_of(column: Column) -> Field:
@@ -49,7 +49,7 @@ def read_type(column: Column) -> str:
 
 
 def is_wrong(variant: Expr, column: Column) -> Expr:
-    """Whether what came for the column is neither absent, null nor of its type."""
+    """Whether something came for the column that is not null and not of its type."""
     kind = F.schema_of_variant(variant)
     right = field_of(column).right(kind, variant)
     return F.coalesce((kind != "VOID") & ~F.coalesce(right, F.lit(False)), F.lit(False))

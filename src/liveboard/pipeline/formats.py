@@ -11,12 +11,13 @@ from pyspark.sql import functions as F
 
 from liveboard.contract.board import Source
 from liveboard.contract.schema import Column
+from liveboard.pipeline.avro_schema import AvroSchemas
 
 _SHOWN_CHARACTERS = 100
 
 
 class Rule(NamedTuple):
-    """What makes a record refused."""
+    """A reason to refuse a record."""
 
     broken: Expr
     why: Callable[[], Expr]
@@ -28,10 +29,12 @@ class Format(ABC):
 
     The first look reads each value once, and cheaply. The second is taken only of the records that the first leaves
     in doubt. `parse` keeps both in columns, `first` and `second`, which the other methods look at.
+    `schemas` are empty where the format needs none.
     """
 
-    def __init__(self, source: Source, first: Expr, second: Expr) -> None:
+    def __init__(self, source: Source, first: Expr, second: Expr, schemas: AvroSchemas) -> None:
         self.source = source
+        self.schemas = schemas
         self.columns = [column for column in source.columns if not column.origin]
         self.first = first
         self.second = second
@@ -54,7 +57,7 @@ class Format(ABC):
 
     @abstractmethod
     def unreadable(self) -> list[Rule]:
-        """What makes a value one without a row, whatever the source says about errors; in the order of asking."""
+        """Why a value has no row, whatever the source says about errors; in the order of asking."""
 
     @abstractmethod
     def wrong(self, columns: Sequence[Column]) -> list[Rule]:

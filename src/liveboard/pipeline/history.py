@@ -25,7 +25,7 @@ from liveboard.pipeline.rows import addressed
 # What a repair writes has this header, so that it can be told from what the stream writes.
 REPAIR_HEADER = "repair"
 _ANY_ASKED = "any_asked"
-# A part of so many records is sorted in memory. One that is not is written to disk in pieces, and the buffers through
+# A part of so many records is sorted in memory. A larger one is written to disk in pieces, and the buffers through
 # which they are read back have no bound: with 5,000,000 records in a few parts they filled the heap.
 _RECORDS_A_PART = 60_000
 
@@ -72,7 +72,7 @@ def _entries(spark: SparkSession, plan: Plan, end: Offsets) -> DataFrame:
 
 
 def apart(found: DataFrame) -> DataFrame:
-    """Entries of which each that nobody remembers has a place of its own: together they would be the longest key."""
+    """Gives each entry that nobody remembers a place of its own: together they would be the longest key."""
     alone = F.concat(F.col("place"), F.lit("-"), F.col("record.offset").cast("string"))
     return found.withColumn("place", alone)
 
@@ -111,8 +111,8 @@ def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, r
 
     `records` is how many there are, where there may be many.
 
-    Of a repair that is made again, all as-of rows of its keys: where one that asked has been put into a row, there may
-    by now be another, which has not.
+    A repair that is made again has all as-of rows of its keys: where a record that asked was put into a row, there may
+    by now be another one, which has not asked.
     """
     grouped = board_groupings(plan.board)
     changes = [rows_of_groups(found, grouped)] if grouped and own_rows else []

@@ -36,7 +36,7 @@ from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from liveboard.contract.board import JoinKind
+from liveboard.contract.joins import JOINS, JoinKind
 from liveboard.pipeline.rows import Target
 
 SideName = Literal["left", "right"]
@@ -85,8 +85,11 @@ class Kind(ABC):
     """Of the right records of a key only the newest, or as many as the join's history says, as of the left ones."""
     usual_history: int = 100
     """How many records of a key and side are remembered, unless the join says how many."""
-    matches_in_time: bool = False
-    """Whether the match depends on the left record's time, so that of a right table by key all records count."""
+
+    @property
+    def matches_in_time(self) -> bool:
+        """Whether the match depends on the left record's time, so that of a right table by key all records count."""
+        return JOINS[self.name].matches_in_time
 
     @abstractmethod
     def answer(self, target: Target, left: Side, right: Side) -> Answer:
@@ -147,7 +150,6 @@ class AsofJoin(MatchingKind):
     # Enough for records that come a moment late: others need one record of each side, and every record writes all that
     # its key remembers again.
     usual_history = 16
-    matches_in_time = True
 
     def match(self, other: SideName, by_key: bool) -> Expr:
         """The last right record so far, in order of time; of those of one time, right records come first."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from liveboard.contract.board import Source
 from liveboard.contract.paths import Path, path_text
 from liveboard.contract.schema import Column
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.fields import exact, field_of, is_wrong, read_type
 from liveboard.pipeline.folding import folded
 from liveboard.pipeline.formats import Format, Rule, is_text, shown, text_of
@@ -35,8 +36,8 @@ _OPTIONS = {
 class JsonFormat(Format):
     """JSON objects in UTF-8."""
 
-    def __init__(self, source: Source, first: Expr, second: Expr) -> None:
-        super().__init__(source, first, second)
+    def __init__(self, source: Source, first: Expr, second: Expr, schemas: AvroSchemas) -> None:
+        super().__init__(source, first, second, schemas)
         self._shape = shape_of([(column.steps, read_type(column)) for column in self.columns])
         # A column that is the whole document: then all the others are taken from the same variant.
         self._is_whole = self._shape.type == VARIANT
@@ -66,7 +67,7 @@ class JsonFormat(Format):
         return F.schema_of_variant(row).startswith("OBJECT") if self._is_whole else row.isNotNull()
 
     def unreadable(self) -> list[Rule]:
-        """What is no object."""
+        """Values that are no object."""
         if self._is_whole:
             return self.no_document(~F.coalesce(self.has_row(), F.lit(False)))
         return self.no_document()

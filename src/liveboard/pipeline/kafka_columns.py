@@ -32,7 +32,7 @@ def kafka_value(column: Column) -> Expr:
 
 
 def kafka_rules(column: Column) -> list[Rule]:
-    """What makes the record refused for this column."""
+    """Why the record is refused for this column."""
     if column.origin in ("partition", "offset", "timestamp") or column.kind.name == "binary":
         return []
     found = _bytes(column)

@@ -13,6 +13,7 @@ from pyspark.sql import Column as Expr
 from pyspark.sql import functions as F
 
 from liveboard.contract.board import Source
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.schema import Column
 from liveboard.pipeline.fields import exact, field_of
 from liveboard.pipeline.formats import Format, is_text, shown, text_of
@@ -34,7 +35,7 @@ def read_key(source: Source) -> Expr:
     # As in a record's value: what follows the first JSON value is an error only inside an object.
     wrapped = F.concat(F.lit('{"row":'), text_of(F.col("key")), F.lit(',"end":1}'))
     fields = fields_text({name: Shape(VARIANT) for name in _fields(source)})
-    payload = f", {_PAYLOAD} struct<{fields}>" if source.has_envelope else ""
+    payload = f", {_PAYLOAD} struct<{fields}>" if FORMATS[source.format].has_envelope else ""
     named, plain = (
         F.when(look["end"] == 1, look["row"])
         for look in (
@@ -100,7 +101,7 @@ def _named(source: Source, column: Column, row: Expr) -> list[Expr]:
         if str(name) not in _fields(source):
             continue
         field = row[str(name)]
-        if source.has_envelope:
+        if FORMATS[source.format].has_envelope:
             field = F.when(row[_PAYLOAD].isNotNull(), row[_PAYLOAD][str(name)]).otherwise(field)
         found.append(variant_at(field, tuple(more)))
     return found

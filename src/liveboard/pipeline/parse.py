@@ -11,9 +11,11 @@ from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from liveboard.contract.board import Source, SourceFormat
+from liveboard.contract.board import Source
+from liveboard.contract.formats import FormatName
 from liveboard.contract.schema import Column
-from liveboard.pipeline.avro_format import AvroFormat, AvroSchemas
+from liveboard.pipeline.avro_format import AvroFormat
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.debezium_format import DebeziumFormat
 from liveboard.pipeline.encode import timestamp_text
 from liveboard.pipeline.formats import Format, Rule
@@ -22,7 +24,7 @@ from liveboard.pipeline.kafka_columns import kafka_rules, kafka_value, need_head
 from liveboard.pipeline.kept import kept
 from liveboard.pipeline.keys import key_columns, read_key, removed_row, unreadable_key
 
-FORMATS: dict[SourceFormat, type[Format]] = {"json": JsonFormat, "debezium": DebeziumFormat}
+READERS: dict[FormatName, type[Format]] = {"json": JsonFormat, "debezium": DebeziumFormat, "avro": AvroFormat}
 NO_SCHEMAS: Mapping[str, AvroSchemas] = MappingProxyType({})
 OF_SOURCE = "of_source"
 """The column that has the name of the record's source."""
@@ -36,7 +38,7 @@ def parse(records: DataFrame, sources: Sequence[Source], schemas: Mapping[str, A
     Adds to `topic`, `partition`, `offset`, `ts` (text), `timestamp`, `key`, `value` and, where a source has a column of
     them, `headers`: the source's name in `OF_SOURCE`, one struct per source in `row_column(source)`, null for refused
     records and other topics, and `reason`, null for good records. What removes a row from a table by key has a row of
-    which only the key is known; other tombstones have neither. `schemas` are those of sources in Avro, by name.
+    which only the key is known; other tombstones have neither. `schemas` are those of sources that need them, by name.
     """
     whose = F.coalesce(*[F.when(F.col("topic") == source.topic, F.lit(source.name)) for source in sources])
     anywhere = tuple(replace(source, topic=source.name) for source in sources)
@@ -87,9 +89,7 @@ def _key_column(source: Source) -> str:
 
 def _format(source: Source, schemas: Mapping[str, AvroSchemas | None]) -> Format:
     looks = (F.col(row_column(source)), F.col(_second_column(source)))
-    if source.format == "avro":
-        return AvroFormat(source, *looks, schemas.get(source.name) or AvroSchemas())
-    return FORMATS[source.format](source, *looks)
+    return READERS[source.format](source, *looks, schemas.get(source.name) or AvroSchemas())
 
 
 def _from(source: Source) -> Expr:

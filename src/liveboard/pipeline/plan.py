@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from liveboard.contract.board import Board
 from liveboard.contract.names import Names
 from liveboard.kafka.admin import MAX_CHANGELOG_BYTES, Offsets
-from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.kafka_columns import need_headers
 
 # Spark's word for it: a topic may have got more partitions.
@@ -27,7 +27,7 @@ class Plan:
     starting_offsets: Offsets
     kafka_options: Mapping[str, str]
     schemas: Mapping[str, AvroSchemas] = field(default_factory=dict)
-    """Those of sources in Avro, by name."""
+    """By the names of the sources whose values need them."""
     cores: int = os.cpu_count() or 1
     """That a batch job can have, on this machine or on all machines of a cluster."""
 

@@ -5,12 +5,13 @@ An entry is struct(memory, key, place, side, origin, cut, record):
 - `memory`, `key`, `side`: where it is remembered. `key` is the JSON text of the join key, `side` is left or right.
 - `place`: null, or the topic and partition of a record that is not remembered, because it has no key or no join. It
   stands in for the key there, so that such records neither match each other nor pile up.
-- `origin`: whose row it is, an index into `origins`; null where another entry of the record tells it.
+- `origin`: whose row it is, an index into `own_tables`; null where another entry of the record tells it.
 - `record`: struct(ts, partition, offset, body), as joins take it; `cut` is where the key belongs in its body, or null
   where the key is in it. A record that removes the row of its key has no body.
 
-Where the board has aggregates, `values` follows: of an entry that counts in a group, whose JSON text is its key, what
-is counted. Where groups end, so does `until`: when this one does. `pipeline/aggregates.py` says more of both.
+Where the board has aggregates, an entry can count in a group: its key is then the JSON text of the group, and `values`
+follows, with what is counted. Where groups end, `until` follows too, with the time when this one does.
+`pipeline/aggregates.py` says more of both.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from liveboard.contract.board import Board, Source
+from liveboard.contract.formats import FORMATS
 from liveboard.contract.names import REJECTS_TABLE
 from liveboard.contract.schema import REJECT_COLUMNS, Column
 from liveboard.pipeline.aggregates import (
@@ -35,7 +37,7 @@ from liveboard.pipeline.aggregates import (
     window_starts,
     window_texts,
 )
-from liveboard.pipeline.avro_format import AvroSchemas
+from liveboard.pipeline.avro_schema import AvroSchemas
 from liveboard.pipeline.encode import base64_text, json_members, json_value
 from liveboard.pipeline.joins import SIDES, SideName
 from liveboard.pipeline.kept import kept
@@ -50,7 +52,7 @@ _NULL = "null"
 
 
 @dataclass(frozen=True)
-class Origin:
+class OwnTable:
     """The table of a record's own row, and what the row's key is made of."""
 
     table: str
@@ -60,12 +62,12 @@ class Origin:
     """Then the key names the topic too, since rejects are of all sources."""
 
 
-def origins(board: Board) -> list[Origin]:
+def own_tables(board: Board) -> list[OwnTable]:
     """Each source's table, then the rejects of each source."""
     sources = board.sources.values()
     return [
-        *[Origin(source.table, by_key=source.by_key) for source in sources],
-        *[Origin(REJECTS_TABLE, is_reject=True) for _ in sources],
+        *[OwnTable(source.table, by_key=source.by_key) for source in sources],
+        *[OwnTable(REJECTS_TABLE, is_reject=True) for _ in sources],
     ]
 
 
@@ -119,7 +121,7 @@ def own_row(board: Board, key: Expr, record: Expr, cut: Expr, origin: Expr, plac
         members = F.when(cut.isNull(), body).otherwise(members)
     value = F.concat(F.lit("["), F.substr(members, F.lit(2)), F.lit(',"'), record["ts"], F.lit('"]'))
     rows = []
-    for index, each in enumerate(origins(board)):
+    for index, each in enumerate(own_tables(board)):
         row_key = key_of_row(key) if each.by_key else place if each.is_reject else position(record)
         mine = (origin == index) & counts if each.by_key else origin == index
         rows.append(F.when(mine, change(each.table, row_key, value)))
@@ -137,7 +139,7 @@ def _reject_body(sources: Sequence[Source]) -> Expr:
     """What the rejects show of a refused record; null for others."""
     text = F.call_function("make_valid_utf8", F.col("value").cast("string"))
     shown = F.substring(text, 1, REJECTED_VALUE_CHARACTERS)
-    if binary := [source.name for source in sources if source.format == "avro"]:
+    if binary := [source.name for source in sources if not FORMATS[source.format].is_text]:
         # Whole groups of three bytes, so that what is shown can be decoded.
         bytes_ = base64_text(F.substring("value", 1, REJECTED_VALUE_CHARACTERS // 4 * 3))
         shown = F.when(F.col(OF_SOURCE).isin(binary), bytes_).otherwise(shown)
@@ -184,7 +186,7 @@ def _counted(grouping: Grouping) -> str:
 
 
 def _absent(board_groupings: Sequence[Grouping]) -> dict[str, Expr]:
-    """What entries have beyond those of joins, where it means nothing."""
+    """Nulls for the parts that only entries of aggregates use."""
     types = {VALUES: values_type(board_groupings)} if board_groupings else {}
     if any(grouping.ends for grouping in board_groupings):
         types[UNTIL] = "timestamp"

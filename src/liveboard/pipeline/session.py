@@ -269,7 +269,7 @@ class Launched:
 
 
 def leave_out_numpy() -> None:
-    """Tells PySpark that there is no NumPy, which it asks its testing package about every value that goes to Java.
+    """Tells PySpark that there is no NumPy: for every value that goes to Java it asks its testing package about that.
 
     The real package imports pandas and PyArrow as well, where they are installed: 100 MB for nothing.
     """

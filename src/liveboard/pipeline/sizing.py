@@ -51,7 +51,7 @@ def check(board: Board, configured: Mapping[str, str], log: Callable[[str], None
 
 
 def _mb(text: str) -> float:
-    """A size as Spark writes it, such as 2g; infinite if it is none, since Spark has its own word for that."""
+    """The megabytes of a size as Spark writes it, such as 2g; infinite for another text, which Spark refuses itself."""
     found = re.fullmatch(r"(\d+)\s*([kmgt]?)b?", text.strip().lower())
     return int(found[1]) * 1024.0 ** "kmgt".index(found[2] or "m") / 1024 if found else float("inf")
 

@@ -20,7 +20,7 @@ from liveboard.serving.metrics import Counters
 from liveboard.serving.pacing import Pace
 from liveboard.serving.sql_process import ProcessDied, SqlProcess
 from liveboard.serving.table import Applied, Table
-from liveboard.sql.messages import Answer, Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run
+from liveboard.sql.messages import Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run, SqlAnswer
 
 KEPT_S = 30.0
 _SENT_AT_ONCE = 2_000
@@ -114,7 +114,7 @@ class Answers:
 
     async def answer(
         self, asking: Asking, begin: Callable[[], None] = lambda: None
-    ) -> tuple[tuple[Column, ...], Answer]:
+    ) -> tuple[tuple[Column, ...], SqlAnswer]:
         """The columns and the rows, of a live statement those that have changed; a FrameError if there is none.
 
         `begin` is called when it is its turn: the answer has all that was so by then.
@@ -155,7 +155,7 @@ class Answers:
         await asyncio.to_thread(self._process.stop)
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
-    async def _in_pace(self, asking: Asking, begin: Callable[[], None]) -> Answer:
+    async def _in_pace(self, asking: Asking, begin: Callable[[], None]) -> SqlAnswer:
         """The answer to a live statement, when it is its turn; one that fails has used its time too."""
         async with self._pace.turn(asking):
             begin()
@@ -176,7 +176,7 @@ class Answers:
                 if asking in self._live:
                     self._pace.took(asking, seconds, is_first=is_first)
 
-    async def _in_turn(self, asking: Asking) -> Answer:
+    async def _in_turn(self, asking: Asking) -> SqlAnswer:
         async with self._turn:
             try:
                 return await self._answered(asking)
@@ -184,7 +184,7 @@ class Answers:
                 # Once more: of its rows nothing is lost.
                 return await self._answered(asking)
 
-    async def _answered(self, asking: Asking) -> Answer:
+    async def _answered(self, asking: Asking) -> SqlAnswer:
         await self._run(self._process.start)
         if self._process.number != self._process_number:
             self._process_number = self._process.number
@@ -201,7 +201,7 @@ class Answers:
         run = Run(asking.sql, ids, prepared.key, live, is_known)
         before, asking.process = asking.process, 0
         try:
-            answer = cast(Answer, await self._ask(itertools.chain.from_iterable(sent), run))
+            answer = cast(SqlAnswer, await self._ask(itertools.chain.from_iterable(sent), run))
         except FrameError:
             asking.process = before
             raise
@@ -248,12 +248,12 @@ class Answers:
         forgotten, self._forget = self._forget, []
         yield iter(forgotten)
 
-    async def _ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | Answer:
+    async def _ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | SqlAnswer:
         return await self._run(lambda: self._process.ask(sent, asked))
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        # Who asked may have gone; the process must be left as somebody else can ask it.
+        # Whoever asked may have gone; the process must be left so that somebody else can ask it.
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

@@ -41,9 +41,9 @@ from starlette.types import Lifespan
 from liveboard import __version__
 from liveboard.config import LimitSettings
 from liveboard.contract import frames
-from liveboard.contract.board import JOIN_KINDS
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, FrameError, Role
+from liveboard.contract.joins import JOIN_KINDS
 from liveboard.serving.auth import Grant, bearer
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.chart import chart_ask

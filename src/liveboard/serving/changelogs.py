@@ -49,7 +49,7 @@ class Changelog:
         for message in messages:
             key, value = message.key(), message.value()
             if key is None:
-                # An error has none either.
+                # Errors and ends have no key either.
                 if message.error() is not None:
                     others.append(message)
                     continue

@@ -33,7 +33,7 @@ class Distribution(msgspec.Struct, frozen=True):
     sum: float
 
 
-class Step(msgspec.Struct, frozen=True):
+class SeriesStep(msgspec.Struct, frozen=True):
     """The values of the rows of a span of time."""
 
     at: int
@@ -56,7 +56,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     column: str
     rows: int
     distribution: Distribution | None = None
-    series: list[Step] = []
+    series: list[SeriesStep] = []
     frequencies: list[Frequency] = []
 
 
@@ -106,7 +106,7 @@ class ChartAsk(msgspec.Struct, frozen=True):
             counts[place] = count
         return Distribution(low, high, counts, mean, total)
 
-    def _series(self, run: Run, source: str) -> list[Step]:
+    def _series(self, run: Run, source: str) -> list[SeriesStep]:
         if TS not in self.columns:
             return []
         time = f"epoch_ms(try_cast(c{self.columns.index(TS)} AS TIMESTAMP))"
@@ -117,7 +117,7 @@ class ChartAsk(msgspec.Struct, frozen=True):
         width = max(1, (last - first) // STEPS + 1)
         sql = f"SELECT ({time} - ?) // ? AS step, min(v), avg(v), max(v) FROM {source} WHERE {time} IS NOT NULL"
         found = run(f"{sql} GROUP BY step ORDER BY step", (first, width, *parameters))
-        return [Step(first + step * width, least, mean, greatest) for step, least, mean, greatest in found]
+        return [SeriesStep(first + step * width, least, mean, greatest) for step, least, mean, greatest in found]
 
 
 def chart_ask(columns: Sequence[Column], query: Query, name: str) -> ChartAsk:

@@ -241,7 +241,7 @@ class Feed:
 
     def _assign_saved(self, consumer: Consumer) -> None:
         topic = self._names.saved
-        # Of a topic that may not be read, or is not there before somebody keeps something, nothing comes.
+        # Nothing comes of a topic that may not be read. Before somebody keeps something, there is no such topic.
         with contextlib.suppress(KafkaException):
             if error := consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].error:
                 self._handover.do(self._saved.heard, error.code() in REFUSED)
@@ -265,7 +265,7 @@ class Feed:
             self._handover.do(self._catalogue.status_changed, shown)
 
     def _wonder(self, consumer: Consumer) -> None:
-        """Finds out whether it is the connection to Kafka that lets nothing be heard."""
+        """Finds out whether nothing is heard because Kafka cannot be reached."""
         try:
             consumer.list_topics(self._names.status, timeout=_WONDER_S)
             self.health.answered()
@@ -279,7 +279,7 @@ class Feed:
         return self._day_s + time.monotonic()
 
     def _hear_ends(self) -> None:
-        """Where topics end, of those where it matters."""
+        """Asks where those topics end whose ends matter now."""
         wanted: dict[str, Changelog | StatusTopic] = {
             log.topic: log for log in self._changelogs if log.complete_at is not None and log.end is None
         }

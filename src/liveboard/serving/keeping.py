@@ -9,7 +9,7 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, FrameError
 from liveboard.kafka import trouble
 from liveboard.serving.auth import Grant
-from liveboard.serving.saved import Document, Kept, Kind, Place, Saved, check_place, document_of, view_of
+from liveboard.serving.saved import Document, Kept, Place, Saved, SavedKind, check_place, document_of, view_of
 from liveboard.serving.sql_views import SqlViews
 from liveboard.serving.topic_writer import TopicWriter
 
@@ -37,7 +37,7 @@ class Keeping:
         """Keeps a document there."""
         await self._saved.loaded()
         document = document_of(body)
-        if place.kind is Kind.SQL:
+        if place.kind is SavedKind.SQL:
             check_place(grant, place)
             document = await self._defined(grant, place, document)
         self._saved.check(grant, place, document, self._limits)

@@ -23,12 +23,13 @@ from starlette.exceptions import HTTPException
 
 from liveboard.contract.changelog import BY_KEY, TS_AT, timestamp_text
 from liveboard.contract.frames import WireColumn
+from liveboard.contract.joins import JOINS
 from liveboard.contract.names import REJECTS_TABLE
 from liveboard.serving import records
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.origins import Origin, Origins
-from liveboard.serving.records import Lookups, Position, Record, Sought
+from liveboard.serving.records import FoundRecord, Lookups, Position, Sought
 from liveboard.serving.table import Table
 
 _PLACE = re.compile(r"([0-9]{1,10})-([0-9]{1,19})")
@@ -133,8 +134,8 @@ class Lineage:
 
     async def _right(self, grant: Grant, table: Table, row: bytes, origin: Origin, origins: Origins) -> _Place:
         """The right record where the key does not tell it: the newest of the join key, for as-of not after the row."""
-        source = origin.sources[1]
-        if not grant.shows(origins.tables[source]):
+        source, kind = origin.sources[1], JOINS.get(origin.how)
+        if kind is None or not grant.shows(origins.tables[source]):
             return _NOT_TOLD
         right = self._catalogue.find(grant, origins.tables[source], table.generation)
         values = orjson.loads(row)
@@ -142,7 +143,7 @@ class Lineage:
         on = values[[column.name for column in table.columns].index(origin.on)]
         if on is None:
             return f"no record of {source}: the row's {origin.on} is null, which matches nothing"
-        until = row[TS_AT] if origin.how == "asof" else None
+        until = row[TS_AT] if kind.matches_in_time else None
         first, rows = right.rows()
         at = await self._lookups.run(grant.name, partial(_newest, rows, names.index(origin.on), on, until))
         found = [found for place in at if (found := right.row(first + place))]
@@ -201,7 +202,7 @@ def _newest(rows: Sequence[bytes | None], on: int, value: Any, until: bytes | No
     return found
 
 
-def _shown(source: str | None, topic: str, record: Record, is_raw: bool) -> SourceRecord:
+def _shown(source: str | None, topic: str, record: FoundRecord, is_raw: bool) -> SourceRecord:
     position = record.position
     shown = SourceRecord(
         source=source,

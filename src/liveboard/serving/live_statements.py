@@ -16,7 +16,7 @@ from liveboard.contract.frames import FrameError
 from liveboard.contract.schema import Column
 from liveboard.serving.answers import Answers, Tables
 from liveboard.serving.table import Applied, Table
-from liveboard.sql.messages import Answer
+from liveboard.sql.messages import SqlAnswer
 
 # So long a reader waits for an answer that is newer than the last one.
 _NEWER_WITHIN_S = 5.0
@@ -54,7 +54,7 @@ class LiveStatement:
         self._called = asyncio.Event()
         self._readers: list[asyncio.Future[None]] = []
         self._must = True
-        # When the first change came that no answer has, and that the answer which is being made has.
+        # When the first change came that no answer has yet, and the first one that the answer being made will have.
         self._since: float | None = None
         self._taking_since: float | None = None
         self._task = asyncio.create_task(self._follow(), name=f"statement {name}")
@@ -76,7 +76,7 @@ class LiveStatement:
 
     @property
     def behind_s(self) -> float:
-        """How old the first change is that its answer does not have."""
+        """How old the first change is that its answer lacks."""
         since = self._taking_since or self._since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -153,7 +153,7 @@ class LiveStatement:
         self._taking_since = None
         return readers
 
-    def _show(self, columns: tuple[Column, ...], answer: Answer) -> None:
+    def _show(self, columns: tuple[Column, ...], answer: SqlAnswer) -> None:
         if self.table is None or self.table.columns != columns:
             self.table = Table(self.name, None, columns, has_newest=False)
             self.table.become(answer.total, answer.rows)

@@ -93,7 +93,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WindowPositions:
     """The positions of the rows in the window, and how many rows the query has."""
 
     positions: list[int]
@@ -127,7 +127,7 @@ class Mirror:
             some = rows[start : start + _INSERTED_AT_ONCE]
             self._insert([(first + start + at, row) for at, row in enumerate(some) if row is not None])
 
-    def update(self, changes: Sequence[tuple[int, bytes | None]], asks: Sequence[Ask]) -> list[Answer | None]:
+    def update(self, changes: Sequence[tuple[int, bytes | None]], asks: Sequence[Ask]) -> list[WindowPositions | None]:
         """Takes the new rows by position, then answers; None where no change concerns a known answer."""
         self._cursor.execute("BEGIN")
         try:
@@ -189,7 +189,7 @@ class Mirror:
         self._inserted += len(rows)
         return fresh
 
-    def _answer(self, ask: Ask) -> Answer:
+    def _answer(self, ask: Ask) -> WindowPositions:
         query, stop = ask.query, ask.offset + ask.size
         order = self._orders.get(query)
         # All rows of a filter alone are found in the time in which they are counted.
@@ -198,13 +198,13 @@ class Mirror:
             if total is None:
                 total = self._totals[query] = self._count(query)
             if ask.offset >= total:
-                return Answer([], total)
+                return WindowPositions([], total)
             if stop <= _FIRST_ROWS and total > _FEW_ROWS:
-                return Answer(self._first(query, stop)[ask.offset :], total)
+                return WindowPositions(self._first(query, stop)[ask.offset :], total)
         if order is None:
             order = pa.concat_arrays(self.positions(query).chunks or [pa.array([], pa.int64())])
         self._keep(query, order)
-        return Answer(order[ask.offset : stop].to_pylist(), len(order))
+        return WindowPositions(order[ask.offset : stop].to_pylist(), len(order))
 
     def _first(self, query: Query, count: int) -> list[int]:
         where = f" WHERE {query.where}" if query.where else ""

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from starlette.exceptions import HTTPException
 
-from liveboard.contract.board import SourceFormat
+from liveboard.contract.board import is_by_key
+from liveboard.contract.errors import either
+from liveboard.contract.formats import FORMATS, FormatName
 from liveboard.contract.names import ALERTS_TABLE, CONTROL_TABLE, REJECTS_TABLE, STATUS_TABLE
 from liveboard.contract.schema import TS, Column
 from liveboard.contract.status import GenerationRecord
@@ -48,8 +51,7 @@ class Origins:
 
     def is_by_key(self, source: str) -> bool:
         """Whether the table of a source has one row for each key."""
-        described = self._sources.get(source, {})
-        return bool(described.get("mode") == "upsert" or described.get("format") == "debezium")
+        return is_by_key(self._sources.get(source, {}).get("mode", "append"), self.format(source))
 
     def key(self, source: str) -> tuple[str, ...]:
         """The columns that tell the rows of a table by key apart."""
@@ -62,9 +64,11 @@ class Origins:
         table = self._record.tables.get(self.tables.get(source, ""), ()) if self._record else ()
         return tuple(column for column in table if column != TS)
 
-    def format(self, source: str) -> SourceFormat:
-        """How the values of a source are written."""
-        found: SourceFormat = self._sources.get(source, {}).get("format", "json")
+    def format(self, source: str) -> FormatName:
+        """How the values of a source are written; an error if the pipeline is newer and knows more formats."""
+        found: FormatName = self._sources.get(source, {}).get("format", "json")
+        if found not in FORMATS:
+            raise HTTPException(503, f'{source}: expected {either(FORMATS)}, found "{found}": this server is too old')
         return found
 
     def kind(self, table: str) -> str:

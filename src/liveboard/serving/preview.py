@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from liveboard.contract.board import SourceFormat
+from liveboard.contract.formats import FormatName
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.names import Names, is_topic_name
 from liveboard.contract.paths import Path
@@ -76,13 +76,14 @@ def judged(
     count: int,
     values: Sequence[bytes],
     columns: Sequence[Column],
-    format: SourceFormat = "json",
+    format: FormatName = "json",
 ) -> Preview:
     """What there is to say of these records, by the pipeline's rules as far as one record shows them.
 
-    Avro is left to the pipeline, which knows the schemas: all of it is taken to fit.
+    A format that only the pipeline can read is left to it: all records are taken to fit.
     """
-    if format == "avro":
+    row = _ROWS[format]
+    if row is None:
         names = tuple(column.name for column in columns)
         sampled = len(values)
         return Preview(source, topic, count, sampled, sampled, reasons=(), columns=names, empty=())
@@ -90,7 +91,7 @@ def judged(
     filled: set[str] = set()
     fitting = 0
     for value in values:
-        document = _document(value, format)
+        document = _document(value, row)
         reason = _unfit(document, columns)
         if reason:
             reasons[reason] += 1
@@ -110,16 +111,20 @@ def judged(
     )
 
 
-def _document(value: bytes, format: SourceFormat) -> Any:
-    """The object in which columns are looked for; of a change as Debezium writes it, the row that is meant."""
+def _document(value: bytes, row: Callable[[Any], Any]) -> Any:
+    """The object in which columns are looked for."""
     try:
-        document = orjson.loads(value)
+        return row(orjson.loads(value))
     except orjson.JSONDecodeError:
         return None
-    if format == "debezium" and isinstance(document, dict):
-        change = document.get("payload", document)
-        document = (change.get("after") or change.get("before")) if isinstance(change, dict) else None
-    return document
+
+
+def _changed_row(document: Any) -> Any:
+    """The row that a change is about, as Debezium writes it."""
+    if not isinstance(document, dict):
+        return document
+    change = document.get("payload", document)
+    return (change.get("after") or change.get("before")) if isinstance(change, dict) else None
 
 
 def _at(document: Any, path: Path) -> Any:
@@ -163,6 +168,12 @@ def _moment(read: Callable[[str], object]) -> Callable[[Any], bool]:
 
 
 _KINDS = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
+# What of a JSON document is the row; None where the server cannot read values, since it has no schemas.
+_ROWS: dict[FormatName, Callable[[Any], Any] | None] = {
+    "json": lambda document: document,
+    "debezium": _changed_row,
+    "avro": None,
+}
 # A type that is not here is taken to fit: it is the pipeline that judges.
 _FITS: dict[str, Callable[[Any], bool]] = {
     "string": lambda found: isinstance(found, str),

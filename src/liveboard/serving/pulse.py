@@ -29,7 +29,7 @@ class SourcePulse(msgspec.Struct, frozen=True):
     rows: int
     rejected: int | None
     reason: str | None
-    """Why the newest of the rejected ones was."""
+    """Why the newest rejected record was rejected."""
 
 
 class Pulse(msgspec.Struct, frozen=True):

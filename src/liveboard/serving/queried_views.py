@@ -16,7 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from liveboard.serving.chart_queue import ChartQueue
-from liveboard.serving.mirror import Answer, Ask, Database, Mirror
+from liveboard.serving.mirror import Ask, Database, Mirror, WindowPositions
 from liveboard.serving.query import Query
 from liveboard.serving.table import Applied, Row, Table
 from liveboard.serving.window import Window
@@ -156,7 +156,7 @@ class QueriedViews:
                 self._show(window, answer)
         await self.charts.compute_next(lambda ask: self._run(partial(mirror.chart, ask)))
 
-    def _show(self, window: Window, answer: Answer) -> None:
+    def _show(self, window: Window, answer: WindowPositions) -> None:
         found = [
             row
             for position in answer.positions

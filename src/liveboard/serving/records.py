@@ -48,7 +48,7 @@ class Sought(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class Record(NamedTuple):
+class FoundRecord(NamedTuple):
     """A record as Kafka has it, or why it is not there."""
 
     position: Position | None
@@ -84,7 +84,7 @@ class Lookups:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def read(client_config: Mapping[str, str], places: Sequence[Position | Sought]) -> list[Record]:
+def read(client_config: Mapping[str, str], places: Sequence[Position | Sought]) -> list[FoundRecord]:
     """The records at these places, in their order; takes a few seconds at most."""
     deadline = time.monotonic() + _WITHIN_S
     with _consumer(client_config) as consumer:
@@ -123,14 +123,14 @@ def last(client_config: Mapping[str, str], topic: str, count: int) -> tuple[int,
         return sum(high - low for low, high in ends.values()), found
 
 
-def _read_one(consumer: Consumer, position: Position, deadline: float) -> Record:
+def _read_one(consumer: Consumer, position: Position, deadline: float) -> FoundRecord:
     place = TopicPartition(*position)
     try:
         low, high = consumer.get_watermark_offsets(place, timeout=_left(deadline))
         if position.offset < low:
-            return Record(position, f"Kafka has deleted this record: the partition begins at offset {low} now")
+            return FoundRecord(position, f"Kafka has deleted this record: the partition begins at offset {low} now")
         if position.offset >= high:
-            return Record(position, f"there is no such record: the partition ends at offset {high}")
+            return FoundRecord(position, f"there is no such record: the partition ends at offset {high}")
         consumer.assign([place])
         while time.monotonic() < deadline:
             message = consumer.poll(0.1)
@@ -138,34 +138,34 @@ def _read_one(consumer: Consumer, position: Position, deadline: float) -> Record
                 continue
             error = message.error()
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                return Record(position, f"the record cannot be read: {error.str()}")
+                return FoundRecord(position, f"the record cannot be read: {error.str()}")
             if error is not None or (message.offset() or 0) > position.offset:
-                return Record(position, "Kafka has deleted this record: the topic is compacted")
+                return FoundRecord(position, "Kafka has deleted this record: the topic is compacted")
             if message.offset() == position.offset:
-                return Record(position, "", message.timestamp()[1], message.key(), message.value())
+                return FoundRecord(position, "", message.timestamp()[1], message.key(), message.value())
     except KafkaException as error:
-        return Record(position, f"the record cannot be read: {error.args[0].str()}")
-    return Record(position, f"expected an answer from Kafka within {_WITHIN_S:.0f} s, found none")
+        return FoundRecord(position, f"the record cannot be read: {error.args[0].str()}")
+    return FoundRecord(position, f"expected an answer from Kafka within {_WITHIN_S:.0f} s, found none")
 
 
-def _find(consumer: Consumer, sought: Sought, deadline: float) -> Record:
+def _find(consumer: Consumer, sought: Sought, deadline: float) -> FoundRecord:
     try:
         topic = consumer.list_topics(sought.topic, timeout=_left(deadline)).topics[sought.topic]
         times = [TopicPartition(sought.topic, partition, sought.timestamp_ms) for partition in topic.partitions]
         found = consumer.offsets_for_times(times, timeout=_left(deadline))
         of_this_time = list(_of_time(consumer, [place for place in found if place.offset >= 0], sought, deadline))
     except KafkaException as error:
-        return Record(None, f"the record cannot be read: {error.args[0].str()}")
-    # Formats that have no texts, as numbers in Avro, leave one choice where there is one record of this time.
+        return FoundRecord(None, f"the record cannot be read: {error.args[0].str()}")
+    # Some formats have no texts to search for, as numbers in Avro: then it is the only record of this time, if any.
     named = {*zip(sought.names, sought.values, strict=False)}
     of_the_key = [message for message in of_this_time if named and _has(message, named, with_names=True)]
     of_the_key = of_the_key or [message for message in of_this_time if _has(message, {*sought.values}, False)]
     if not of_the_key and len(of_this_time) != 1:
         why = f"{len(of_this_time)} have its time" if of_this_time else "Kafka may have deleted it"
-        return Record(None, f"the newest record of this key was not found: {why}")
+        return FoundRecord(None, f"the newest record of this key was not found: {why}")
     last = max(of_the_key or of_this_time, key=lambda message: message.offset() or 0)
     position = Position(sought.topic, last.partition() or 0, last.offset() or 0)
-    return Record(position, "", last.timestamp()[1], last.key(), last.value())
+    return FoundRecord(position, "", last.timestamp()[1], last.key(), last.value())
 
 
 def _of_time(consumer: Consumer, places: list[TopicPartition], sought: Sought, deadline: float) -> Iterator[Message]:

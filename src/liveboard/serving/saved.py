@@ -28,7 +28,7 @@ _LOADED_WITHIN_S = 3.0
 _log = logging.getLogger(__name__)
 
 
-class Kind(StrEnum):
+class SavedKind(StrEnum):
     """What is kept."""
 
     VIEW = "view"
@@ -46,7 +46,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     owner: str | None
     """The name of a key; None for what is shared."""
-    kind: Kind
+    kind: SavedKind
     table: str
     name: str
 
@@ -69,7 +69,7 @@ class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Kept(msgspec.Struct, frozen=True):
     """A document as its readers get it."""
 
-    kind: Kind
+    kind: SavedKind
     table: str
     name: str
     shared: bool
@@ -152,7 +152,7 @@ class Saved:
             self._documents.pop(place, None)
         else:
             self._documents[place] = document
-        if place.kind is Kind.SQL:
+        if place.kind is SavedKind.SQL:
             try:
                 self.defined(place.name, None if document is None else view_of(place, document))
             except FrameError as error:
@@ -169,25 +169,25 @@ def place_of(grant: Grant, parameters: Iterable[tuple[str, str]]) -> Place:
     kind, table, name, shared = fields.values()
     if shared not in ("true", "false"):
         raise FrameError(Code.BAD_FRAME, f'shared: expected true or false, found "{shared[:100]}"')
-    if kind not in tuple(Kind):
-        raise FrameError(Code.BAD_FRAME, f'kind: expected {", ".join(Kind)}, found "{kind[:100]}"')
-    if kind == Kind.VIEW or table:
+    if kind not in tuple(SavedKind):
+        raise FrameError(Code.BAD_FRAME, f'kind: expected {", ".join(SavedKind)}, found "{kind[:100]}"')
+    if kind == SavedKind.VIEW or table:
         if not is_table_name(table) or not grant.shows(table):
             raise FrameError(Code.UNKNOWN_TABLE, f'expected a table that the key shows, found "{table[:100]}"')
-        if kind in (Kind.BOARD, Kind.SQL):
+        if kind in (SavedKind.BOARD, SavedKind.SQL):
             raise FrameError(Code.BAD_FRAME, f'expected no table for a {kind}, found "{table[:100]}"')
-    if kind == Kind.DEFAULT:
+    if kind == SavedKind.DEFAULT:
         if name:
             raise FrameError(Code.BAD_FRAME, f'expected no name for a default, found "{name[:100]}"')
-    elif kind == Kind.SQL:
+    elif kind == SavedKind.SQL:
         if not is_table_name(name) or len(name) > MAX_NAME:
             expected = f'expected a table name of up to {MAX_NAME} letters, digits and "_"'
             raise FrameError(Code.BAD_NAME, f'{expected}, found "{name[:100]}"')
-        return Place(None, Kind.SQL, "", name)
+        return Place(None, SavedKind.SQL, "", name)
     elif not (name.strip() == name and 0 < len(name) <= MAX_NAME and name.isprintable()):
         expected = f"expected a name of 1 to {MAX_NAME} characters without blanks around it"
         raise FrameError(Code.BAD_NAME, f'{expected}, found "{name[:100]}"')
-    return Place(None if shared == "true" else grant.name, Kind(kind), table, name)
+    return Place(None if shared == "true" else grant.name, SavedKind(kind), table, name)
 
 
 def check_place(grant: Grant, place: Place) -> None:

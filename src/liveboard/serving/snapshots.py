@@ -42,7 +42,7 @@ _BLOCK = struct.Struct("<III")  # rows, bytes, checksum
 _log = logging.getLogger(__name__)
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SnapshotOrigin(msgspec.Struct, frozen=True):
     """What a snapshot is of."""
 
     topic: str
@@ -118,7 +118,7 @@ class Snapshots:
         if table is None or table.evicted or not topic_id:
             self._is_writing = False
             return
-        origin = Origin(topic, topic_id, offset, time.time())
+        origin = SnapshotOrigin(topic, topic_id, offset, time.time())
         self._task = asyncio.create_task(self._write(table, origin), name=f"snapshot of {topic}")
 
     def keep_only(self, topics: Collection[str], ours: re.Pattern[str]) -> None:
@@ -144,7 +144,7 @@ class Snapshots:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    async def _write(self, table: Table, origin: Origin) -> None:
+    async def _write(self, table: Table, origin: SnapshotOrigin) -> None:
         file = self._file(origin.topic)
         unfinished = file.with_suffix(f".{os.getpid()}")
         try:
@@ -201,14 +201,14 @@ def _block(source: BinaryIO) -> tuple[int, int, bytes]:
     return count, checksum, body
 
 
-def _origin(source: BinaryIO) -> Origin:
+def _origin(source: BinaryIO) -> SnapshotOrigin:
     try:
-        return msgspec.json.decode(_block(source)[2], type=Origin)
+        return msgspec.json.decode(_block(source)[2], type=SnapshotOrigin)
     except msgspec.MsgspecError as error:
         raise Misfit(f"its beginning cannot be read: {error}") from None
 
 
-def _check(origin: Origin, topic: str, topic_id: str, begin: int, end: int, now_s: float) -> None:
+def _check(origin: SnapshotOrigin, topic: str, topic_id: str, begin: int, end: int, now_s: float) -> None:
     if origin.format != FORMAT:
         raise Misfit(f"expected format {FORMAT}, found {origin.format}")
     if (origin.topic, origin.topic_id) != (topic, topic_id):

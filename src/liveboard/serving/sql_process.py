@@ -17,7 +17,7 @@ import psutil
 from liveboard.contract.frames import Code, FrameError
 from liveboard.sql import messages
 from liveboard.sql.lateness import is_late
-from liveboard.sql.messages import Answer, Asked, Limits, Prepare, Prepared, Refused, Run, Told
+from liveboard.sql.messages import Asked, Limits, Prepare, Prepared, Refused, Run, SqlAnswer, Told
 
 # Of the processor: so long a statement that was interrupted may go on, and the process start and take rows in.
 _GRACE_S = 2.0
@@ -54,7 +54,7 @@ class SqlProcess:
             process_group=0,
         )
 
-    def ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | Answer:
+    def ask(self, sent: Iterable[Asked], asked: Prepare | Run) -> Prepared | SqlAnswer:
         """Sends all of it and waits for the answer; a FrameError if there is none."""
         process = self._process
         assert process is not None
@@ -82,7 +82,7 @@ class SqlProcess:
             raise
         if isinstance(told, Refused):
             raise FrameError(told.code, told.message)
-        return cast(Prepared | Answer, told)
+        return cast(Prepared | SqlAnswer, told)
 
     def stop(self) -> None:
         """Ends the process; harmless when there is none."""

@@ -24,7 +24,7 @@ from liveboard.serving.live_statements import Audience, LiveStatement
 from liveboard.serving.metrics import Counters
 from liveboard.serving.table import Applied, Table
 from liveboard.serving.views import Views
-from liveboard.sql.messages import Answer
+from liveboard.sql.messages import SqlAnswer
 
 QUERY = "query"
 """What the table of a viewer's statement is called."""
@@ -94,7 +94,7 @@ class SqlViews:
                 self._begin(view)
 
     async def reads(self, grant: Grant, view: View) -> tuple[str, ...]:
-        """The tables that a view would read; a FrameError if it may not be, or cannot be answered."""
+        """The tables that a view would read; a FrameError if it is not allowed, or cannot be answered."""
         if self._is_taken(view.name):
             raise FrameError(Code.BAD_NAME, f'expected a name that no other table has, found "{view.name}"')
         asking = self._of_viewers.asking(view.sql, lambda: self._readable(grant), view.key, is_lasting=True)
@@ -114,7 +114,7 @@ class SqlViews:
         await self._of_views.stop()
         await self._of_viewers.stop()
 
-    async def ask(self, grant: Grant, sql: str) -> tuple[tuple[Column, ...], Answer]:
+    async def ask(self, grant: Grant, sql: str) -> tuple[tuple[Column, ...], SqlAnswer]:
         """One answer, over the tables that the key shows; a FrameError if there is none."""
         named = sql.lower()
         for view in tuple(self._views.values()):

@@ -17,7 +17,7 @@ from liveboard.serving.natural_views import NaturalViews
 from liveboard.serving.queried_views import QueriedViews
 from liveboard.serving.query import Query
 from liveboard.serving.table import Applied, Table
-from liveboard.serving.window import Listener, Window
+from liveboard.serving.window import Window, WindowListener
 
 MIRROR_KEPT_S = 30.0
 _MIRROR_THREADS = 2
@@ -56,7 +56,7 @@ class Views:
         """Whether a window of the table is open."""
         return bool(self._natural.get(table) or self._queried.get(table))
 
-    def open(self, table: Table, query: Query, offset: int, size: int, listener: Listener) -> Window:
+    def open(self, table: Table, query: Query, offset: int, size: int, listener: WindowListener) -> Window:
         """The window, shared with all who have the same open; `listener` hears of its changes until it is closed."""
         views = self._natural.get(table) if query.is_natural else self._queried.get(table)
         if views is None or not views.has(query, offset, size):
@@ -73,7 +73,7 @@ class Views:
         """What there is to draw, over the rows as they are now."""
         return await self._queried_views(table).charts.chart(ask)
 
-    def close(self, window: Window, listener: Listener) -> None:
+    def close(self, window: Window, listener: WindowListener) -> None:
         """The listener hears nothing any more; harmless when it did not listen."""
         window.listeners.discard(listener)
         if window.listeners:

@@ -18,7 +18,7 @@ _MOSTLY = 0.75
 _FEW = 10
 
 
-class Listener(Protocol):
+class WindowListener(Protocol):
     """Who shows a window."""
 
     def changed(self) -> None:
@@ -40,7 +40,7 @@ class Window:
         self.offset = offset
         self.size = size
         self.step = 0
-        self.listeners: set[Listener] = set()
+        self.listeners: set[WindowListener] = set()
         self.newest: bytes | None = None
         """A new row that nobody has been sent yet, to measure how long that takes."""
         self._keys: list[bytes] = []

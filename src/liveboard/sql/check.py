@@ -17,7 +17,7 @@ _SECONDS = 10.0
 
 
 def view_problems(board: Board) -> Iterator[tuple[str, str]]:
-    """The name of each view that cannot be, and why."""
+    """The name of each view that is wrong, and why."""
     tables: dict[str, Sequence[Column]] = dict(all_columns(board))
     reader, sandbox = StatementReader(), Sandbox(_MEMORY_MB, 1, _SECONDS)
     try:

@@ -73,7 +73,7 @@ class Prepared(msgspec.Struct, frozen=True, tag=True):
     key: list[int] | None
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class SqlAnswer(msgspec.Struct, frozen=True, tag=True):
     """The rows that are new at their place, of so many; the processor's time that it took."""
 
     columns: list[ColumnPair]
@@ -90,7 +90,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 Asked = Prepare | Load | Put | Forget | Run
-Told = Begun | Prepared | Answer | Refused
+Told = Begun | Prepared | SqlAnswer | Refused
 
 _encoder = msgspec.msgpack.Encoder()
 asked_decoder: msgspec.msgpack.Decoder[Asked] = msgspec.msgpack.Decoder(Asked)

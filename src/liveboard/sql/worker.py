@@ -21,7 +21,6 @@ from liveboard.contract.schema import Column
 from liveboard.sql import messages
 from liveboard.sql.columns import ColumnTable
 from liveboard.sql.messages import (
-    Answer,
     Asked,
     Begun,
     ColumnPair,
@@ -33,6 +32,7 @@ from liveboard.sql.messages import (
     Put,
     Refused,
     Run,
+    SqlAnswer,
     Told,
 )
 from liveboard.sql.result import Row, changed, encoded
@@ -99,7 +99,7 @@ class Worker:
             key_places(asked.key, columns) if asked.key else _listed(statement.grouped_by),
         )
 
-    def _answered(self, asked: Run) -> Answer:
+    def _answered(self, asked: Run) -> SqlAnswer:
         # Of the processor: on a busy machine a statement waits as well as it works.
         began = time.process_time() - self._taken_s
         self._taken_s = 0.0
@@ -115,7 +115,7 @@ class Worker:
         before = last[1] if last is not None and last[0] == pairs else []
         if asked.live:
             self._last[asked.live] = pairs, rows
-        return Answer(pairs, len(rows), changed(before, rows), time.process_time() - began)
+        return SqlAnswer(pairs, len(rows), changed(before, rows), time.process_time() - began)
 
 
 def key_places(key: list[str], columns: list[Column]) -> list[int]:

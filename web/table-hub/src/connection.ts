@@ -211,7 +211,7 @@ export class Connection {
   }
 }
 
-/** What those wait for who have called `open`. */
+/** What the callers of `open` wait for. */
 class Opening {
   readonly promise: Promise<void>;
   settle!: (failure: Error | null) => void;

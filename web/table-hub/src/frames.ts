@@ -140,7 +140,7 @@ export interface Beat {
 
 export type ServerFrame = Ready | Snapshot | Delta | Rebound | ErrorFrame | Beat;
 
-/** A frame from the server; null for what is none. */
+/** Reads a frame from the server; null if the data is not a frame. */
 export function decodeServer(data: unknown): ServerFrame | null {
   if (typeof data !== 'string') {
     return null;

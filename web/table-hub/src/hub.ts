@@ -31,7 +31,7 @@ export interface TableStream {
   dispose(): void;
 }
 
-/** What may be otherwise the next time. */
+/** The same request may succeed the next time. */
 const PASSING: readonly Code[] = ['unknown_table', 'too_many', 'overloaded'];
 
 /**
@@ -233,7 +233,7 @@ export class TableHub {
       return;
     }
     this.#attached.delete(id);
-    // Who has seen rows has asked for nothing impossible: it is the table that has changed.
+    // It has shown rows, so what it asks for was possible: it is the table that has changed.
     entry.isRefused = !entry.hasRows && !PASSING.includes(code);
     entry.lose({ since: new Date(), problem: message });
     if (!entry.isRefused) {

@@ -2,7 +2,7 @@ import { DEFAULT_SIZE, MAX_SIZE, type Filter, type Order, type Sort, type Subscr
 
 /** Which rows, in which order; the server sorts, filters and searches the whole table. */
 export interface Query {
-  /** Where there is no sort: the newest rows first, or the oldest, which is meant unless it is said. */
+  /** Where there is no sort: the newest rows first, or the oldest, which is the default. */
   order?: Order;
   sort?: Sort;
   filter?: Filter;

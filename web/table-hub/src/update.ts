@@ -6,7 +6,7 @@ export interface TableUpdate {
   readonly columns: readonly Column[];
   readonly keys: readonly string[];
   readonly rows: readonly Row[];
-  /** How many rows the whole table has, or those of it that the filter and the search leave. */
+  /** How many rows the whole table has, or how many of them the filter and the search leave. */
   readonly total: number;
   readonly offset: number;
   /** From which end of the table the offset counts. */

@@ -20,7 +20,7 @@ from liveboard.contract.schema import Column
 from liveboard.kafka.broker import Broker
 
 
-class Stage:
+class Commands:
     """What a test can do."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -64,13 +64,13 @@ class Stage:
 def main() -> None:
     """Obeys until the input ends."""
     with tempfile.TemporaryDirectory(prefix="table-hub-") as directory, Broker(Path(directory)) as broker:
-        stage = Stage(broker.bootstrap_servers)
-        print(json.dumps({"port": stage.running.port, "key": KEY}), flush=True)
+        commands = Commands(broker.bootstrap_servers)
+        print(json.dumps({"port": commands.running.port, "key": KEY}), flush=True)
         for line in sys.stdin:
             command = json.loads(line)
-            answer = getattr(stage, command.pop("do").replace("-", "_"))(**command)
+            answer = getattr(commands, command.pop("do").replace("-", "_"))(**command)
             print(json.dumps({"answer": answer}), flush=True)
-        stage.running.stop()
+        commands.running.stop()
 
 
 if __name__ == "__main__":

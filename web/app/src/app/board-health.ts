@@ -31,7 +31,7 @@ export class BoardHealth {
   private readonly status = signal<BoardStatus | null>(null);
 
   readonly standStill = this.found.asReadonly();
-  /** What the rows that come are of while they are not those of now: the very first build, or what was missed. */
+  /** Why the rows that come are old ones: the very first build, or what was missed; empty when they are new. */
   readonly filling = this.progress.asReadonly();
   /** What the board does; null while nothing tells, or to a key that is not shown it. */
   readonly state = computed(() => {

@@ -20,7 +20,7 @@ export class Latency {
     const roundTrip = answered - asked;
     if (this.clock !== null && roundTrip > this.clock.roundTrip && answered - this.clock.at < CLOCK_MS) return;
     const ahead = server - (asked + answered) / 2;
-    // Less than what the way took may be the way itself.
+    // A difference below half of the round trip may come from the way itself.
     this.clock = { ahead: Math.abs(ahead) <= roundTrip / 2 ? 0 : ahead, roundTrip, at: answered };
   }
 

@@ -27,7 +27,7 @@ export function topicChange(
   return { title, lines, isDoubtful: fitting < sampled || empty.length > 0 };
 }
 
-/** Another kind of join; of two that are the same, that nothing changes. */
+/** Another kind of join, or that nothing changes where both are the same. */
 export function joinChange(before: string, after: string): Change {
   if (before === after) {
     const lines = ['What is live is asked for again; a build that is under way ends.'];

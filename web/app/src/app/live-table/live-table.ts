@@ -98,7 +98,7 @@ export class LiveTable {
   protected readonly hasNewest = computed(
     () => this.columns().length === 0 || this.catalogue.isInTime(this.tableName(), this.columns()),
   );
-  /** A sort leaves nothing of the order of arrival, from neither end. */
+  /** Sorted rows are in no order of arrival, whichever end comes first. */
   protected readonly order = computed((): Order =>
     this.isSorted() || !this.hasNewest() ? 'arrival' : this.view().order,
   );
@@ -302,7 +302,7 @@ export class LiveTable {
     if (this.sheet === null) return;
     const where = this.where();
     const shown = shownAt(update, where);
-    // Of what is held nothing is left in a window that is about to be left.
+    // This window is about to be replaced, and has none of the rows that are held.
     if (shown.rows.length === 0 && update.rows.length > 0) return;
     this.sheet.show(shown);
     if (this.scrollAfterTurn !== null && shown.offset === where.offset && update.order === windowOf(where).order) {
@@ -330,7 +330,7 @@ export class LiveTable {
   }
 
   private ask(changed: Partial<Pick<ViewState, 'sort' | 'filter' | 'search'>>): void {
-    // The grid also tells of what it was told.
+    // The grid also reports changes that were made from here.
     const view = this.view();
     if (encodeView({ ...view, ...changed }) === encodeView(view)) return;
     this.heldAt.set(null);

@@ -1,4 +1,4 @@
-/** Passes on at once what comes after a rest; of what comes before the next one is over, the newest when it is. */
+/** Passes on at once what comes after a rest. Of what comes during a rest, the newest is passed on at its end. */
 export class Pace<T> {
   private waiting: { readonly value: T } | null = null;
   private resting: ReturnType<typeof setTimeout> | undefined;

@@ -219,7 +219,7 @@ export class Sheet {
     return target instanceof Element ? this.rowAt(target)?.key : undefined;
   }
 
-  /** The row by its place: the document has its key with other characters than it has. */
+  /** The row by its place, since the document writes its key with other characters. */
   private rowAt(element: Element | null): GridRow | undefined {
     const index = element?.closest('.ag-row')?.getAttribute('row-index');
     return index ? this.grid.getDisplayedRowAtIndex(Number(index))?.data : undefined;

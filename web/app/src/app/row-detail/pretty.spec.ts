@@ -1,4 +1,4 @@
-import { pretty } from './pretty';
+import { joinSentence, pretty } from './pretty';
 
 describe('pretty', () => {
   it('gives every field of an object a line', () => {
@@ -7,5 +7,16 @@ describe('pretty', () => {
 
   it.each(['plain', '{"cut', '42', '{"id":12345678901234567890}'])('leaves %s as it is', (text) => {
     expect(pretty(text)).toBe(text);
+  });
+});
+
+describe('joinSentence', () => {
+  it.each([
+    ['left', /^Left join on id: the record of users, with the newest record of accounts\.$/],
+    ['inner', /^Inner join on id: one row for every pair/],
+    ['asof', /^As-of join on id: .* that is not later\.$/],
+    ['outer', /^outer join of users and accounts on id\.$/],
+  ])('says what a join of the kind %s does', (how, sentence) => {
+    expect(joinSentence(how, 'id', 'users', 'accounts')).toMatch(sentence);
   });
 });

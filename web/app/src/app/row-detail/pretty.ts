@@ -11,14 +11,16 @@ export function pretty(text: string): string {
   }
 }
 
-/** What a kind of join does, in a sentence. */
+/** What a kind of join does, in a sentence; of a kind that only a newer server knows, its name. */
 export function joinSentence(how: string, on: string, left: string, right: string): string {
   switch (how) {
     case 'inner':
       return `Inner join on ${on}: one row for every pair of a record of ${left} and one of ${right}.`;
     case 'asof':
       return `As-of join on ${on}: the record of ${left}, with the newest record of ${right} that is not later.`;
-    default:
+    case 'left':
       return `Left join on ${on}: the record of ${left}, with the newest record of ${right}.`;
+    default:
+      return `${how} join of ${left} and ${right} on ${on}.`;
   }
 }
