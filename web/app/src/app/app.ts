@@ -5,6 +5,7 @@ import { Alerts } from './alerts';
 import { rejectedText } from './board/board-texts';
 import { BoardHealth, type BoardState } from './board-health';
 import { BoardPulse } from './board-pulse';
+import { COUNT } from './count';
 import { EMBEDDED } from './embedded';
 import { Login } from './login/login';
 import { RowDetail } from './row-detail/row-detail';
@@ -25,7 +26,6 @@ const NO_BOARD: BoardState = {
   detail:
     'The server is there, but nobody keeps a board in its Kafka: `liveboard pipeline` or `liveboard up` starts it.',
 };
-const COUNT = new Intl.NumberFormat('en-US');
 
 @Component({
   selector: 'app-root',

@@ -1,4 +1,5 @@
 import type { Column, WireType } from 'table-hub';
+import { COUNT } from '../count';
 import { viewParameter } from '../live-table/view-address';
 import { PLAIN_VIEW, encodeView } from '../live-table/view-state';
 import type { SourcePulse } from '../server-api';
@@ -11,7 +12,6 @@ export interface Rejected {
 }
 
 const NEARLY_ALL = 0.9;
-const COUNT = new Intl.NumberFormat('en-US');
 const EXAMPLES: Record<WireType, (name: string) => unknown> = {
   string: (name) => `${name}-1`,
   bool: () => true,

@@ -7,6 +7,7 @@ import { boardTables } from '../cards/layout';
 import { Catalogue } from '../catalogue';
 import { boardStatus } from '../control-panel/board-status';
 import { ControlPanel } from '../control-panel/control-panel';
+import { COUNT } from '../count';
 import { EMBEDDED } from '../embedded';
 import { copyText } from '../live-table/copy';
 import { LiveTableService } from '../live-table.service';
@@ -21,7 +22,6 @@ const APART = new Set([STATUS_TABLE, 'control_raw']);
 const LOOK_AGAIN_MS = 500;
 /** Views of a busy server can come later than the rest. */
 const LOOK_EVERY_MS = 10_000;
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** The board: what it is made of, what was rejected, and its cards. */
 @Component({
