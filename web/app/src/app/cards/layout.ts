@@ -1,4 +1,5 @@
 import { type Column, type TableInfo, WIRE_TYPES } from 'table-hub';
+import { isObject, isOneOf, isString } from 'table-hub/guards';
 
 export const CARD_KINDS = ['table', 'number', 'line', 'bars', 'distribution', 'top', 'groups'] as const;
 export type CardKind = (typeof CARD_KINDS)[number];
@@ -270,15 +271,14 @@ export function checkedCards(found: unknown): Card[] {
 }
 
 function isCard(value: unknown): value is Card {
-  if (typeof value !== 'object' || value === null) return false;
-  const one = value as Record<string, unknown>;
   return (
-    CARD_KINDS.some((kind) => kind === one.kind) &&
-    MEASURES.some((measure) => measure === one.measure) &&
-    /^[A-Za-z_][A-Za-z0-9_]*$/.test(String(one.table)) &&
-    ['column', 'query', 'view'].every((name) => typeof one[name] === 'string') &&
-    Number.isFinite(one.width) &&
-    Number.isFinite(one.height)
+    isObject(value) &&
+    isOneOf(value.kind, CARD_KINDS) &&
+    isOneOf(value.measure, MEASURES) &&
+    /^[A-Za-z_][A-Za-z0-9_]*$/.test(String(value.table)) &&
+    ['column', 'query', 'view'].every((name) => isString(value[name])) &&
+    Number.isFinite(value.width) &&
+    Number.isFinite(value.height)
   );
 }
 
