@@ -8,6 +8,7 @@ import { BoardPulse } from './board-pulse';
 import { COUNT } from './count';
 import { EMBEDDED } from './embedded';
 import { Login } from './login/login';
+import { ALERTS_TABLE } from './own-tables';
 import { RowDetail } from './row-detail/row-detail';
 import { RowDetails } from './row-detail/row-details';
 import { Session } from './session';
@@ -64,6 +65,7 @@ export class App {
     const rate = this.pulse.rate();
     return rate === null ? null : COUNT.format(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate));
   });
+  protected readonly alertsTable = ALERTS_TABLE;
   protected readonly alertsText = computed(() => {
     const total = this.alerts.total() ?? 0;
     return total === 0 ? 'no alerts' : `${COUNT.format(total)} ${total === 1 ? 'alert' : 'alerts'}`;

@@ -1,5 +1,6 @@
 import { type Column, type TableInfo, WIRE_TYPES } from 'table-hub';
 import { isObject, isOneOf, isString } from 'table-hub/guards';
+import { OWN_TABLES } from '../own-tables';
 
 export const CARD_KINDS = ['table', 'number', 'line', 'bars', 'distribution', 'top', 'groups'] as const;
 export type CardKind = (typeof CARD_KINDS)[number];
@@ -50,8 +51,6 @@ const MOST_NUMBERS = 4;
 const MOST_GROUPS = 2;
 /** So that the tables under them are on the first screen. */
 const UPPER_HEIGHT = 2;
-/** Tables that liveboard fills itself are on no board unless somebody puts them there. */
-const OWN_TABLES = new Set(['alerts_ui', 'rejects_ui', 'control_raw', 'orchestrator_status']);
 
 /** A card of its kind's usual size. */
 export function card(kind: CardKind, table: string, more: Partial<Card> = {}): Card {
