@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import boards
@@ -10,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from liveboard.contract import control
 from liveboard.contract.board import Wiring
-from liveboard.contract.control import control_message, judge
+from liveboard.contract.control import FIRST_JOIN, control_message, judge
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 
 BOARD = boards.default_board(how="inner")
 NAMES = Names()
+# The page's tests read them too: it builds its messages itself.
+EXAMPLES: dict[str, Any] = json.loads(Path(control.__file__).with_name("control.json").read_text())
 
 
 def asked(document: Any, board: Any = BOARD) -> Wiring:
@@ -98,6 +102,23 @@ def test_b36_the_one_builder_changes_what_it_was_told_and_nothing_else(topics: A
     assert found.topics == {**NOW.topics, **topics}
     first = {"final_ui": joins[""]} if "" in joins else {}
     assert found.joins == {**NOW.joins, **first, **{name: kind for name, kind in joins.items() if name}}
+
+
+@pytest.mark.parametrize("case", EXAMPLES["cases"], ids=lambda case: json.dumps(case["changed"]))
+def test_b36_the_message_of_a_change_asks_for_the_wiring_that_was_chosen(case: Any) -> None:
+    live, changed = EXAMPLES["live"], case["changed"]
+    now, chosen = (
+        wiring(at["usersTopic"], at["accountsTopic"], at["joinType"], "left") for at in (live, {**live, **changed})
+    )
+    assert judge(json.dumps(case["message"]).encode(), BOARD, now, NAMES) == chosen
+
+
+@pytest.mark.parametrize("case", EXAMPLES["cases"], ids=lambda case: json.dumps(case["changed"]))
+def test_b36_the_one_builder_makes_the_message_of_a_change(case: Any) -> None:
+    named = case["changed"] or EXAMPLES["live"]
+    topics = {source: named[f"{source}Topic"] for source in BOARD.sources if f"{source}Topic" in named}
+    joins = {FIRST_JOIN: named["joinType"]} if "joinType" in named else {}
+    assert control_message(topics, joins) == case["message"]
 
 
 def test_boards_of_any_sources_have_both_forms() -> None:

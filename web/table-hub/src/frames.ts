@@ -1,5 +1,6 @@
 /** The frames of protocol 1: `op` from the client, `ev` from the server. The server's contract/frames.py explains them. */
 
+import { type Guard, isCount, isListOf, isObject, isOneOf, isString } from './guards.js';
 import { isWireType, type WireType } from './types.js';
 
 export const PROTOCOL = 1;
@@ -183,30 +184,8 @@ export function isServerFrame(value: unknown): value is ServerFrame {
   }
 }
 
-type Guard<T> = (value: unknown) => value is T;
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 0;
-}
-
-function isOneOf<T>(value: unknown, known: readonly T[]): value is T {
-  return (known as readonly unknown[]).includes(value);
-}
-
 function isNullOr<T>(value: unknown, guard: Guard<T>): value is T | null {
   return value === null || guard(value);
-}
-
-function isListOf<T>(value: unknown, guard: Guard<T>): value is T[] {
-  return Array.isArray(value) && value.every(guard);
 }
 
 function hasPlace(frame: Record<string, unknown>): boolean {

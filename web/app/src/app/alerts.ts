@@ -2,9 +2,9 @@ import { Injectable, computed, effect, inject, signal, untracked } from '@angula
 import type { TableUpdate } from 'table-hub';
 import { BoardPulse } from './board-pulse';
 import { LiveTableService } from './live-table.service';
+import { ALERTS_TABLE } from './own-tables';
 import { Session } from './session';
 
-const TABLE = 'alerts_ui';
 /** Of more rows, the ones that were raised last are marked. */
 const MOST_MARKED = 2_000;
 const NONE: ReadonlySet<string> = new Set();
@@ -27,7 +27,7 @@ export class Alerts {
       if (this.session.hub() === null || !this.areThere()) return;
       const subscription = untracked(() =>
         this.tables.subscribe(
-          TABLE,
+          ALERTS_TABLE,
           (update) => {
             this.take(update);
           },

@@ -5,8 +5,10 @@ import { Alerts } from './alerts';
 import { rejectedText } from './board/board-texts';
 import { BoardHealth, type BoardState } from './board-health';
 import { BoardPulse } from './board-pulse';
+import { COUNT } from './count';
 import { EMBEDDED } from './embedded';
 import { Login } from './login/login';
+import { ALERTS_TABLE } from './own-tables';
 import { RowDetail } from './row-detail/row-detail';
 import { RowDetails } from './row-detail/row-details';
 import { Session } from './session';
@@ -25,7 +27,6 @@ const NO_BOARD: BoardState = {
   detail:
     'The server is there, but nobody keeps a board in its Kafka: `liveboard pipeline` or `liveboard up` starts it.',
 };
-const COUNT = new Intl.NumberFormat('en-US');
 
 @Component({
   selector: 'app-root',
@@ -64,6 +65,7 @@ export class App {
     const rate = this.pulse.rate();
     return rate === null ? null : COUNT.format(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate));
   });
+  protected readonly alertsTable = ALERTS_TABLE;
   protected readonly alertsText = computed(() => {
     const total = this.alerts.total() ?? 0;
     return total === 0 ? 'no alerts' : `${COUNT.format(total)} ${total === 1 ? 'alert' : 'alerts'}`;

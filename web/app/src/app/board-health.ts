@@ -2,6 +2,7 @@ import { Injectable, computed, effect, inject, signal, untracked } from '@angula
 import type { TableUpdate } from 'table-hub';
 import { type BoardStatus, boardStatus } from './control-panel/board-status';
 import { LiveTableService } from './live-table.service';
+import { STATUS_TABLE } from './own-tables';
 import { Session } from './session';
 
 /** Phases in which nobody fills the tables. */
@@ -44,7 +45,7 @@ export class BoardHealth {
       if (this.session.hub() === null) return;
       const subscription = untracked(() =>
         this.tables.subscribe(
-          'orchestrator_status',
+          STATUS_TABLE,
           (update) => {
             this.take(update);
           },

@@ -1,6 +1,8 @@
 import type { Column, WireType } from 'table-hub';
+import { COUNT } from '../count';
 import { viewParameter } from '../live-table/view-address';
 import { PLAIN_VIEW, encodeView } from '../live-table/view-state';
+import { REJECTS_TABLE } from '../own-tables';
 import type { SourcePulse } from '../server-api';
 
 /** Of which source nearly all records were rejected, and what to say about it. */
@@ -11,7 +13,6 @@ export interface Rejected {
 }
 
 const NEARLY_ALL = 0.9;
-const COUNT = new Intl.NumberFormat('en-US');
 const EXAMPLES: Record<WireType, (name: string) => unknown> = {
   string: (name) => `${name}-1`,
   bool: () => true,
@@ -28,7 +29,7 @@ const EXAMPLES: Record<WireType, (name: string) => unknown> = {
 /** The parameter of an address that lets the rejects of one topic through, as the table's own view writes it. */
 export function rejectsOf(topic: string | null): Record<string, string> {
   if (topic === null) return {};
-  return { [viewParameter('rejects_ui')]: encodeView({ ...PLAIN_VIEW, filter: [['topic', '=', topic]] }) };
+  return { [viewParameter(REJECTS_TABLE)]: encodeView({ ...PLAIN_VIEW, filter: [['topic', '=', topic]] }) };
 }
 
 /** What is wrong with a source whose records are nearly all rejected; null where they are not. */

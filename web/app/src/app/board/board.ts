@@ -7,21 +7,18 @@ import { boardTables } from '../cards/layout';
 import { Catalogue } from '../catalogue';
 import { boardStatus } from '../control-panel/board-status';
 import { ControlPanel } from '../control-panel/control-panel';
+import { COUNT } from '../count';
 import { EMBEDDED } from '../embedded';
 import { copyText } from '../live-table/copy';
 import { LiveTableService } from '../live-table.service';
+import { PANEL_TABLES, REJECTS_TABLE, STATUS_TABLE } from '../own-tables';
 import { ServerApi } from '../server-api';
 import { Session } from '../session';
 import { sendCommand } from './board-texts';
 
-const STATUS_TABLE = 'orchestrator_status';
-const REJECTS_TABLE = 'rejects_ui';
-/** Of these nobody wants a card. */
-const APART = new Set([STATUS_TABLE, 'control_raw']);
 const LOOK_AGAIN_MS = 500;
 /** Views of a busy server can come later than the rest. */
 const LOOK_EVERY_MS = 10_000;
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** The board: what it is made of, what was rejected, and its cards. */
 @Component({
@@ -38,9 +35,10 @@ export class Board {
   private readonly catalogue = inject(Catalogue);
   protected readonly isEmbedded = inject(EMBEDDED);
 
+  protected readonly rejectsTable = REJECTS_TABLE;
   protected readonly rejects = signal<number | null>(null);
   protected readonly rejectsText = computed(() => COUNT.format(this.rejects() ?? 0));
-  protected readonly offered = computed(() => this.catalogue.tables().filter(({ name }) => !APART.has(name)));
+  protected readonly offered = computed(() => this.catalogue.tables().filter(({ name }) => !PANEL_TABLES.has(name)));
   protected readonly hasTables = computed(() => boardTables(this.offered()).length > 0);
   protected readonly note = signal('');
   /** How to send the first record of each source, for as long as none has come. */

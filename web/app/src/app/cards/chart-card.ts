@@ -1,12 +1,11 @@
 import { Component, computed, inject, input } from '@angular/core';
+import { COUNT } from '../count';
 import { CanvasChart } from '../table-chart/canvas-chart';
 import { COLOURS, type Drawing, type DrawingKind, drawing } from '../table-chart/drawings';
 import { ThemeChoice } from '../theme';
 import { chartFeed, queryOf } from './chart-feed';
 import type { Card } from './layout';
 import { type Bar, BarList, shareText } from './bar-list';
-
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** A chart that stays on the board and follows its table. */
 @Component({

@@ -1,4 +1,5 @@
-const COUNT = new Intl.NumberFormat('en-US');
+import { COUNT } from '../count';
+
 const FIGURE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
 /** From here on nobody looks at decimals, and from there on at single digits. */

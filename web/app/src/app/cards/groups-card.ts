@@ -1,6 +1,7 @@
 import { Component, computed, effect, inject, input, signal, untracked } from '@angular/core';
 import type { TableUpdate } from 'table-hub';
 import { Catalogue } from '../catalogue';
+import { COUNT } from '../count';
 import { LiveTableService } from '../live-table.service';
 import { Session } from '../session';
 import { type Bar, BarList, shareText } from './bar-list';
@@ -9,7 +10,6 @@ import { figureText } from './figures';
 import { type Card, cardTitle, isGroupName, measureOf } from './layout';
 
 const MOST = 50;
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** The rows of a small table as groups: what they are called, and one of their numbers, the greatest first. */
 @Component({

@@ -1,4 +1,6 @@
 import { type Column, type TableInfo, WIRE_TYPES } from 'table-hub';
+import { isObject, isOneOf, isString } from 'table-hub/guards';
+import { OWN_TABLES } from '../own-tables';
 
 export const CARD_KINDS = ['table', 'number', 'line', 'bars', 'distribution', 'top', 'groups'] as const;
 export type CardKind = (typeof CARD_KINDS)[number];
@@ -49,8 +51,6 @@ const MOST_NUMBERS = 4;
 const MOST_GROUPS = 2;
 /** So that the tables under them are on the first screen. */
 const UPPER_HEIGHT = 2;
-/** Tables that liveboard fills itself are on no board unless somebody puts them there. */
-const OWN_TABLES = new Set(['alerts_ui', 'rejects_ui', 'control_raw', 'orchestrator_status']);
 
 /** A card of its kind's usual size. */
 export function card(kind: CardKind, table: string, more: Partial<Card> = {}): Card {
@@ -270,15 +270,14 @@ export function checkedCards(found: unknown): Card[] {
 }
 
 function isCard(value: unknown): value is Card {
-  if (typeof value !== 'object' || value === null) return false;
-  const one = value as Record<string, unknown>;
   return (
-    CARD_KINDS.some((kind) => kind === one.kind) &&
-    MEASURES.some((measure) => measure === one.measure) &&
-    /^[A-Za-z_][A-Za-z0-9_]*$/.test(String(one.table)) &&
-    ['column', 'query', 'view'].every((name) => typeof one[name] === 'string') &&
-    Number.isFinite(one.width) &&
-    Number.isFinite(one.height)
+    isObject(value) &&
+    isOneOf(value.kind, CARD_KINDS) &&
+    isOneOf(value.measure, MEASURES) &&
+    /^[A-Za-z_][A-Za-z0-9_]*$/.test(String(value.table)) &&
+    ['column', 'query', 'view'].every((name) => isString(value[name])) &&
+    Number.isFinite(value.width) &&
+    Number.isFinite(value.height)
   );
 }
 

@@ -1,5 +1,6 @@
 import { Component, computed, effect, inject, input, linkedSignal, signal, untracked } from '@angular/core';
 import { Catalogue } from '../catalogue';
+import { COUNT } from '../count';
 import { LiveTableService } from '../live-table.service';
 import type { ChartData } from '../server-api';
 import { Session } from '../session';
@@ -9,7 +10,6 @@ import { type Card, type Measure, cardId, cardTitle } from './layout';
 import { RowRate } from './row-rate';
 import { Sparkline } from './sparkline';
 
-const COUNT = new Intl.NumberFormat('en-US');
 const SECOND_MS = 1_000;
 const REMEMBERED = 60;
 /** Tables whose rows are as of now, so that their times tell nothing of what was before. */

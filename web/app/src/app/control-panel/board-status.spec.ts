@@ -1,14 +1,15 @@
 import type { Value } from 'table-hub';
+import examples from '../../../../../src/liveboard/contract/control.json' with { type: 'json' };
 import { type BoardStatus, boardStatus, controlMessage } from './board-status';
 
-const NAMES = ['ordersTopic', 'trucksTopic', 'joinType', 'lastApplied', 'generation', 'phase', 'message', 'building'];
+const LIVE = { ordersTopic: 'orders-b', trucksTopic: 'trucks-b', joinType: 'left', generation: 'g3' };
 
-function status(building: readonly Value[] = [null, null, null]): BoardStatus {
+function status(row: Readonly<Record<string, Value>>): BoardStatus {
   const found = boardStatus({
     table: 'orchestrator_status',
-    columns: [...NAMES, 'built', 'toBuild'].map((name) => ({ name, type: 'string' })),
+    columns: Object.keys(row).map((name) => ({ name, type: 'string' })),
     keys: ['board'],
-    rows: [['orders-b', 'trucks-b', 'left', null, 'g3', 'live', '', ...building]],
+    rows: [Object.values(row)],
     total: 1,
     offset: 0,
     order: 'arrival',
@@ -22,30 +23,27 @@ function status(building: readonly Value[] = [null, null, null]): BoardStatus {
 
 describe('boardStatus', () => {
   it('finds the sources of any board', () => {
-    expect(status().sources).toEqual([
+    expect(status(LIVE).sources).toEqual([
       { source: 'orders', field: 'ordersTopic', topic: 'orders-b' },
       { source: 'trucks', field: 'trucksTopic', topic: 'trucks-b' },
     ]);
-    expect(status().generation).toBe('g3');
+    expect(status(LIVE).generation).toBe('g3');
   });
 
   it('tells how far a build is', () => {
-    expect(status().build).toBeNull();
-    expect(status(['g4', 455, 1_000]).build).toEqual({ generation: 'g4', percent: 45 });
-    expect(status(['g4', 0, 0]).build).toBeNull();
+    expect(status(LIVE).build).toBeNull();
+    expect(status({ ...LIVE, building: 'g4', built: 455, toBuild: 1_000 }).build).toEqual({
+      generation: 'g4',
+      percent: 45,
+    });
+    expect(status({ ...LIVE, building: 'g4', built: 0, toBuild: 0 }).build).toBeNull();
   });
 });
 
 describe('controlMessage', () => {
-  const live = { ordersTopic: 'orders-b', trucksTopic: 'trucks-b', joinType: 'left' };
+  const { live, cases } = examples;
 
-  it('names what is different', () => {
-    expect(controlMessage(status(), { ...live, trucksTopic: 'trucks-c' })).toEqual({ topics: { trucks: 'trucks-c' } });
-    expect(controlMessage(status(), { ...live, joinType: 'asof' })).toEqual({ topics: {}, joinType: 'asof' });
-  });
-
-  it('names all where nothing is: that ends what is being built', () => {
-    const all = { topics: { orders: 'orders-b', trucks: 'trucks-b' }, joinType: 'left' };
-    expect(controlMessage(status(), live)).toEqual(all);
+  it.each(cases)('names what is different, or all to end what is being built: $changed', ({ changed, message }) => {
+    expect(controlMessage(status(live), { ...live, ...changed })).toEqual(message);
   });
 });

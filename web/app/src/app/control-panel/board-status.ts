@@ -72,7 +72,10 @@ export function controlRecords(update: TableUpdate): ControlRecord[] {
   }));
 }
 
-/** The message that makes what is chosen, by field, of a board; where nothing is different it names all. */
+/**
+ * The message that makes what is chosen, by field, of a board; where nothing is different it names all. The server's
+ * contract/control.json has examples.
+ */
 export function controlMessage(status: BoardStatus, chosen: Readonly<Record<string, string>>): ControlMessage {
   const fields = [...status.sources.map(({ field, topic }) => [field, topic] as const), ['joinType', status.joinType]];
   const changed = fields.filter(([field, live]) => chosen[field] !== live).map(([field]) => field);

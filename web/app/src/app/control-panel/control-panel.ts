@@ -1,6 +1,7 @@
 import { Component, computed, effect, inject, signal, untracked } from '@angular/core';
 import { LiveTableService } from '../live-table.service';
 import { shown } from '../live-table/values';
+import { CONTROL_TABLE, STATUS_TABLE } from '../own-tables';
 import { type Choices, ServerApi } from '../server-api';
 import { Session } from '../session';
 import { type BoardStatus, type ControlRecord, boardStatus, controlMessage, controlRecords } from './board-status';
@@ -45,14 +46,14 @@ export class ControlPanel {
       if (this.session.hub() === null) return;
       const subscriptions = untracked(() => [
         this.tables.subscribe(
-          'orchestrator_status',
+          STATUS_TABLE,
           (update) => {
             this.status.set(boardStatus(update) ?? this.status());
           },
           { size: 1 },
         ),
         this.tables.subscribe(
-          'control_raw',
+          CONTROL_TABLE,
           (update) => {
             this.records.set(controlRecords(update));
           },

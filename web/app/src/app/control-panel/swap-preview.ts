@@ -1,6 +1,5 @@
+import { COUNT } from '../count';
 import type { Preview } from '../server-api';
-
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** One thing that a swap would change, in words. */
 export interface Change {

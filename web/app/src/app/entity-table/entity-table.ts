@@ -2,13 +2,13 @@ import { Component, computed, inject, input } from '@angular/core';
 import { RouterLink } from '@angular/router';
 import { LiveTable } from '../live-table/live-table';
 import { Catalogue } from '../catalogue';
+import { LASTING_TABLES } from '../own-tables';
 
 const TABLE_OF_ENTITY: ReadonlyMap<string, string> = new Map([
   ['user', 'users_ui'],
   ['account', 'accounts_ui'],
 ]);
 const PAGE_SIZE = 300;
-const APART = new Set(['orchestrator_status', 'control_raw', 'alerts_ui']);
 const JOINED_TABLE = 'final_ui';
 
 /** The table of an entity: users, accounts, and for everything else what they are joined to. */
@@ -56,7 +56,7 @@ export class EntityTable {
   /** Those of a generation; a board that has none yet is waited for. */
   protected readonly known = computed(() => {
     const names = this.catalogue.tables().map(({ name }) => name);
-    return names.filter((name) => !APART.has(name));
+    return names.filter((name) => !LASTING_TABLES.has(name));
   });
   protected readonly entities = computed(() =>
     this.tableNames().map((name) => {

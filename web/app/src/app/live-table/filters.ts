@@ -1,4 +1,4 @@
-import { type Column, WIRE_TYPES } from 'table-hub';
+import type { Column, WireType } from 'table-hub';
 
 /** What AG Grid's filter dialogues say about one column. */
 export interface FilterModel {
@@ -20,6 +20,20 @@ const OPERATORS: Record<string, string> = {
   greaterThan: '>',
   greaterThanOrEqual: '>=',
   inRange: 'between',
+};
+
+/** The kind of the grid's filter of a column, as columns.ts sets it up. */
+const FILTER_TYPES: Record<WireType, 'text' | 'number' | 'date'> = {
+  string: 'text',
+  bool: 'text',
+  int32: 'number',
+  int64: 'number',
+  float64: 'number',
+  decimal: 'number',
+  date: 'date',
+  timestamp: 'date',
+  json: 'text',
+  binary: 'text',
 };
 
 /** The conditions of the wire for the filters of the grid; those of columns that are gone are left out. */
@@ -46,15 +60,14 @@ export function filterModel(
 }
 
 function modelOf({ type }: Column, operator: string, value: unknown): FilterModel | null {
-  const isTime = type === 'date' || type === 'timestamp';
-  const filterType = isTime ? 'date' : WIRE_TYPES[type].isNumber ? 'number' : 'text';
+  const filterType = FILTER_TYPES[type];
   if (operator === 'is null') return { filterType, type: 'blank' };
   if (operator === 'is not null') return { filterType, type: 'notBlank' };
   if (typeof value === 'boolean') return { filterType, type: String(value) };
   const named = Object.entries(OPERATORS).find(([, each]) => each === operator)?.[0];
   const [from, to] = (Array.isArray(value) ? value : [value, null]) as [string | number | null, string | number | null];
   if (named === undefined) return null;
-  return isTime
+  return filterType === 'date'
     ? { filterType, type: named, dateFrom: local(from), dateTo: local(to) }
     : { filterType, type: named, filter: from, filterTo: to };
 }

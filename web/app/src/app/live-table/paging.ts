@@ -1,6 +1,5 @@
 import type { Order, TableUpdate } from 'table-hub';
-
-const COUNT = new Intl.NumberFormat('en-US');
+import { COUNT } from '../count';
 
 /** Which rows are looked at. */
 export interface Place {

@@ -1,10 +1,9 @@
 import { signal } from '@angular/core';
 import type { TableUpdate } from 'table-hub';
+import { COUNT } from '../count';
 import type { ExportFormat, ServerApi } from '../server-api';
 import { copyText, saveFile, tabSeparated } from './copy';
 import type { Sheet } from './sheet';
-
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** What one takes out of a table, onto the clipboard or into a file; `note` says what became of it. */
 export class Takeout {

@@ -39,6 +39,7 @@ describe('shown', () => {
     const shape = grown(NO_SHAPE, ['12345678901234567890.50', '3.00'], 'decimal', NOW);
     expect(shown('12345678901234567890.50', 'decimal', undefined, shape)).toBe('12,345,678,901,234,567,890.50');
     expect(whole('{"a":[1]}', 'json')).toBe('{\n  "a": [\n    1\n  ]\n}');
+    expect(whole('{"id":9007199254740993}', 'json')).toBe('{\n  "id": 9007199254740993\n}');
     expect(whole('no document', 'json')).toBe('no document');
   });
 

@@ -1,4 +1,5 @@
 import { type Value, WIRE_TYPES, type WireType } from 'table-hub';
+import { pretty } from '../row-detail/pretty';
 import type { Format } from './view-state';
 
 const DAY_MS = 86_400_000;
@@ -171,14 +172,6 @@ function decimalsOf(number: number): number {
 function digitsBehind(decimal: string): number {
   const point = decimal.indexOf('.');
   return point < 0 ? 0 : decimal.length - point - 1;
-}
-
-function pretty(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2);
-  } catch {
-    return json;
-  }
 }
 
 /** Numbers of our time: seconds up to the year 5138, otherwise milliseconds. */

@@ -1,4 +1,5 @@
 import type { Filter, Order, Sort } from 'table-hub';
+import { type Guard, isCount, isListOf, isObject, isOneOf, isString } from 'table-hub/guards';
 
 /** How the values of a column are written; where there is none, its type decides. */
 export const FORMAT_KINDS = ['number', 'money', 'percent', 'bytes', 'duration', 'time', 'relative'] as const;
@@ -74,12 +75,12 @@ export function decodeView(text: string): ViewState {
   const found = parsed(text);
   const view = { ...PLAIN_VIEW };
   return {
-    hidden: isListOf(found.hidden, isText) ? found.hidden : view.hidden,
-    columns: isListOf(found.columns, isText) ? found.columns : view.columns,
+    hidden: isListOf(found.hidden, isString) ? found.hidden : view.hidden,
+    columns: isListOf(found.columns, isString) ? found.columns : view.columns,
     widths: isRecordOf(found.widths, isWidth) ? found.widths : view.widths,
     sort: isListOf(found.sort, isSortKey) ? found.sort : view.sort,
     filter: isListOf(found.filter, isList) ? found.filter : view.filter,
-    search: isText(found.search) ? found.search : view.search,
+    search: isString(found.search) ? found.search : view.search,
     order: found.order === 'arrival' ? 'arrival' : view.order,
     offset: isCount(found.offset) ? found.offset : view.offset,
     formats: isRecordOf(found.formats, isFormat) ? found.formats : view.formats,
@@ -99,20 +100,6 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-type Guard<T> = (value: unknown) => value is T;
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 function isWidth(value: unknown): value is number {
   return isCount(value) && value > 0 && value <= 10_000;
 }
@@ -121,27 +108,19 @@ function isList(value: unknown): value is unknown[] {
   return Array.isArray(value);
 }
 
-function isListOf<T>(value: unknown, guard: Guard<T>): value is T[] {
-  return Array.isArray(value) && value.every(guard);
-}
-
 function isRecordOf<T>(value: unknown, guard: Guard<T>): value is Record<string, T> {
   return isObject(value) && Object.values(value).every(guard);
 }
 
-function isOneOf<T>(value: unknown, known: readonly T[]): value is T {
-  return (known as readonly unknown[]).includes(value);
-}
-
 function isSortKey(value: unknown): value is Sort[number] {
-  return Array.isArray(value) && value.length === 2 && isText(value[0]) && isOneOf(value[1], ['asc', 'desc']);
+  return Array.isArray(value) && value.length === 2 && isString(value[0]) && isOneOf(value[1], ['asc', 'desc']);
 }
 
 function isFormat(value: unknown): value is Format {
   return (
     isObject(value) &&
     isOneOf(value.kind, FORMAT_KINDS) &&
-    (value.currency === undefined || (isText(value.currency) && /^[A-Z]{3}$/.test(value.currency)))
+    (value.currency === undefined || (isString(value.currency) && /^[A-Z]{3}$/.test(value.currency)))
   );
 }
 
@@ -153,7 +132,7 @@ function isRule(value: unknown): value is Rule {
   return (
     isObject(value) &&
     isOneOf(value.operator, RULE_OPERATORS) &&
-    isText(value.value) &&
+    isString(value.value) &&
     isOneOf(value.colour, RULE_COLOURS) &&
     typeof value.bold === 'boolean' &&
     isOneOf(value.icon, RULE_ICONS) &&

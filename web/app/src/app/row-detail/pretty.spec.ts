@@ -5,7 +5,16 @@ describe('pretty', () => {
     expect(pretty('{"a":1,"b":[2]}')).toBe('{\n  "a": 1,\n  "b": [\n    2\n  ]\n}');
   });
 
-  it.each(['plain', '{"cut', '42', '{"id":12345678901234567890}'])('leaves %s as it is', (text) => {
+  it('lays out what JSON.stringify does in the same way', () => {
+    const json = '{"a":{},"b":[ ],"c":[{"d":null},[true,-1.5]],"e":"{\\"x\\": [1,\\\\","":"\\u00fc"}';
+    expect(pretty(` ${json} `)).toBe(JSON.stringify(JSON.parse(json), null, 2));
+  });
+
+  it.each(['9007199254740993', '0.12345678901234567890', '1e400', '1.0'])('keeps every digit of %s', (number) => {
+    expect(pretty(`{"id":${number}}`)).toBe(`{\n  "id": ${number}\n}`);
+  });
+
+  it.each(['plain', '{"cut', '42', '{1}'])('leaves %s as it is', (text) => {
     expect(pretty(text)).toBe(text);
   });
 });

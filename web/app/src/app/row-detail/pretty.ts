@@ -1,13 +1,42 @@
-/** A text as people read it: JSON with a line for every field, anything else as it is. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[\]{},:]|\s+/g;
+
+/**
+ * A text as people read it: JSON with a line for every field, anything else as it is. Numbers stay as they are written,
+ * since JSON.parse changes the digits of those beyond 2^53.
+ */
 export function pretty(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text;
+  if (!/^\s*[[{]/.test(text) || !isJson(text)) return text;
+  let line = '\n';
+  return text.replaceAll(TOKENS, (token) => {
+    switch (token.charAt(0)) {
+      case '"':
+        // Without escapes that nobody needs, such as those of umlauts.
+        return JSON.stringify(JSON.parse(token));
+      case '{':
+      case '[':
+        if (token.length > 1) return token.charAt(0) + token.slice(-1);
+        line += '  ';
+        return token + line;
+      case '}':
+      case ']':
+        line = line.slice(0, -2);
+        return line + token;
+      case ',':
+        return token + line;
+      case ':':
+        return ': ';
+      default:
+        return '';
+    }
+  });
+}
+
+function isJson(text: string): boolean {
   try {
-    // Only where nothing is lost: a number beyond 2^53 would change its digits.
-    const parsed: unknown = JSON.parse(text);
-    const hasLongNumber = /(?<![\w."])-?\d{16,}/.test(text);
-    return hasLongNumber ? text : JSON.stringify(parsed, null, 2);
+    JSON.parse(text);
+    return true;
   } catch {
-    return text;
+    return false;
   }
 }
 

@@ -3,11 +3,10 @@ import { Router } from '@angular/router';
 import { type Column, type Query, WIRE_TYPES } from 'table-hub';
 import { chartFeed } from '../cards/chart-feed';
 import { card, encodeCards } from '../cards/layout';
+import { COUNT } from '../count';
 import { ThemeChoice } from '../theme';
 import { CanvasChart } from './canvas-chart';
 import { COLOURS, type DrawingKind, drawings } from './drawings';
-
-const COUNT = new Intl.NumberFormat('en-US');
 
 /** Pictures of a column over the whole table, or over all rows that match; they follow the table. */
 @Component({
