@@ -320,7 +320,7 @@ def _row_caps_from_text(text: str) -> object:
 
 
 _URL = re.compile(r"https?://[^\s/]\S*")
-_CHECKPOINTS = re.compile(r"[^\s:]+|(file|s3a|hdfs|viewfs|abfss?|gs|wasbs?)://([^\s@:/]+@)?[^\s@]*")
+_CHECKPOINTS = re.compile(r"[^\s:]+( +[^\s:]+)*|(file|s3a|hdfs|viewfs|abfss?|gs|wasbs?)://([^\s@:/]+@)?[^\s@]*")
 _ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
