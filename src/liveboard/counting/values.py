@@ -32,7 +32,7 @@ def compiled(expression: Expression, places: Mapping[str, int]) -> Value:
         case "column":
             return _column(places[expression.value], expression)
         case "literal":
-            literal = _literal(expression)
+            literal = _LITERALS[expression.kind](expression.value)
             return lambda row: literal
         case "null":
             return lambda row: parts[0](row) is None
@@ -68,22 +68,22 @@ def _column(place: int, expression: Expression) -> Value:
     return lambda row: None if (found := row[place]) is None else read(found)
 
 
-def _literal(expression: Expression) -> Any:
-    text = expression.value
-    match expression.kind:
-        case "int" | "bigint":
-            return int(text)
-        case "decimal":
-            return Decimal(text)
-        case "boolean":
-            return text == "true"
-        case "date":
-            return date.fromisoformat(text).isoformat()
-        case "timestamp":
-            moment = datetime.fromisoformat(text)
-            moment = moment.astimezone(UTC) if moment.tzinfo else moment
-            return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-    return text
+def _moment(text: str) -> str:
+    found = datetime.fromisoformat(text)
+    found = found.astimezone(UTC) if found.tzinfo else found
+    return found.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+# The value of a literal; expressions have none of the other types.
+_LITERALS: dict[str, Callable[[str], Any]] = {
+    "string": str,
+    "boolean": lambda text: text == "true",
+    "int": int,
+    "bigint": int,
+    "decimal": Decimal,
+    "date": lambda text: date.fromisoformat(text).isoformat(),
+    "timestamp": _moment,
+}
 
 
 def _known(function: Callable[..., Any], parts: Sequence[Value]) -> Value:

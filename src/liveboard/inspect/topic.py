@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 from liveboard.contract.errors import LiveboardError
+from liveboard.contract.types import column_type
 from liveboard.inspect.columns import Column, columns_of
 from liveboard.inspect.formats import FoundFormat, Row, SampledRecord, key_fields, read, schema_ids
 from liveboard.inspect.guess import words
 
 READABLE = (FoundFormat.JSON, FoundFormat.DEBEZIUM)
-_KEY_TYPES = ("string", "boolean", "bigint", "date")
 _LONGEST_EXAMPLE = 200
 
 Key = Row | str
@@ -123,8 +123,11 @@ def describe(name: str, records: Sequence[SampledRecord], *, compacted: bool = F
 
 
 def can_be_key(column: Column) -> bool:
-    """Whether a join or a table by key can have the column as its key."""
-    return column.type in _KEY_TYPES
+    """Whether the column is proposed as the key of a join or of a table by key."""
+    kind = column_type(column.type)
+    # An amount could be a key, but nobody means it to be one.
+    is_amount = kind.name == "decimal" and kind.parameters[1] > 0
+    return not kind.not_a_key and not is_amount
 
 
 def _key_columns(columns: Sequence[Column], keys: Sequence[Key]) -> tuple[str, ...]:
