@@ -363,7 +363,7 @@ Conditions = Annotated[
 Receivers = Annotated[tuple[str, ...], texts('a list of "topic:NAME" and of http or https URLs', _is_receiver)]
 Servers = Annotated[str, Spec('"embedded" or host:port (several separated by commas)', _text_where(_SERVERS.fullmatch))]
 Port = Annotated[int, integer(0, 65535)]
-Tables = Annotated[
+TableNames = Annotated[
     tuple[str, ...],
     texts("a list of table names", lambda text: is_table_name(text) and len(text) <= MAX_TABLE_NAME),
 ]
