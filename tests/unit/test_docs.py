@@ -169,6 +169,11 @@ def test_the_map_has_every_module_and_no_other() -> None:
     assert {folder: names for folder, names in strangers.items() if names} == {}
 
 
+def test_the_map_has_every_document() -> None:
+    named = set(re.findall(r"`([a-z-]+)`", _rows(ARCHITECTURE, "docs/")[0]))
+    assert named == {path.stem for path in ROOT.glob("docs/*.md")}
+
+
 @pytest.mark.parametrize("document", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
 def test_every_file_that_is_named_is_there(document: Path) -> None:
     files = {name for name in re.findall(r"`([a-z_.\-/]+/[a-z_.\-/]*)`", document.read_text()) if "*" not in name}
