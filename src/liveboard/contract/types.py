@@ -225,7 +225,7 @@ def column_type(written: str) -> ColumnType:
 
 
 def written_type(text: str) -> str:
-    """The type as columns have it, of a text in any case; a ValueError where it is none."""
+    """The type that a text names, in any case, as columns write it; a ValueError if it names no type."""
     word = text.strip().lower()
     if digits := _DECIMAL.fullmatch(word):
         precision, scale = map(int, digits.groups())
