@@ -23,7 +23,7 @@ from liveboard.contract.names import Names, generation_id
 from liveboard.contract.tables import table_columns
 from liveboard.kafka.admin import total
 from liveboard.pipeline import session
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.plan import Plan
 
@@ -83,7 +83,7 @@ class Run:
         )
         self._admin.create_generation(self.plan.names, self.plan.generation, table_columns(board))
         self.checkpoint = stage.directory / self.plan.generation
-        self._checkpoints = Checkpoints(spark, checkpoints or stage.directory.as_uri())
+        self._checkpoints = Checkpoints(spark, checkpoints or local_address(stage.directory))
 
     def build(self, interval: str = INTERVAL) -> Generation:
         """Builds all tables from the history; the generation can then follow."""

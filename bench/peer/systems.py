@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import orjson
 import psutil
 import pyarrow.compute
 from peer.events import Content
@@ -29,6 +30,7 @@ from stage import PATIENCE_S, Stage
 
 from liveboard import connect
 from liveboard.commands.swap import send
+from liveboard.contract.control import control_message
 from liveboard.contract.errors import LiveboardError
 from liveboard.contract.names import Names
 from liveboard.kafka.board import StatusReader
@@ -211,7 +213,7 @@ newest = "max(ts)"
 
     def ask_for(self, wiring: Wiring) -> None:
         """Sends a control message, as the page does."""
-        send(self.stage.client_config, Names(), json.dumps({"topics": wiring.topics}).encode())
+        send(self.stage.client_config, Names(), orjson.dumps(control_message(wiring.topics, {})))
 
     def expect(self, content: Content, viewers: Viewers) -> None:
         """Over the Python client."""

@@ -29,12 +29,15 @@ class Backoff:
         self._chance = chance
         self._pause = first_s
         self._until = 0.0
+        self.failures = 0
+        """How often it failed in a row."""
 
     def failed(self) -> float:
         """Notes a failure; returns the seconds to wait from now."""
         now = time.monotonic()
         if self._until and now - self._until > _HEALTHY_AFTER_S:
             self.reset()
+        self.failures += 1
         pause = self._pause if self._pause == self._first_s else self._pause * (0.5 + self._chance() / 2)
         self._pause = min(2 * self._pause, self._longest_s)
         self._until = now + pause
@@ -43,6 +46,7 @@ class Backoff:
     def reset(self) -> None:
         """Notes that it worked: the next pause is a first one again."""
         self._pause = self._first_s
+        self.failures = 0
 
     @property
     def over(self) -> bool:

@@ -20,7 +20,7 @@ from liveboard.contract.board import Aggregate, Board
 from liveboard.contract.expressions import parse_expression
 from liveboard.contract.types import column_type
 from liveboard.counting.values import compiled as evaluated
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 from liveboard.pipeline.expressions import compiled
 from liveboard.pipeline.generation import Generation
 
@@ -110,7 +110,7 @@ def test_b40_windows_that_have_ended_go_from_the_table_and_from_the_state(
             bench.produce([account(0), account(4), account(9)])
             assert len(bench.expect_oracle()["lately"]) == 1
         # The end of the first batch that follows drops what the batch before it has found to be over.
-        checkpoints = Checkpoints(spark, checkpoint.parent.as_uri())
+        checkpoints = Checkpoints(spark, local_address(checkpoint.parent))
         generation = Generation(spark, bench.plan, checkpoint.name, checkpoints, "5 seconds")
         try:
             generation.follow()

@@ -20,7 +20,7 @@ from liveboard.contract.status import BoardStatus, GenerationRecord, State
 from liveboard.contract.tables import table_columns
 from liveboard.orchestrator.losses import Losses, MadeAgain
 from liveboard.orchestrator.record import BoardRecord
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 
 pytestmark = pytest.mark.integration
 _runs = count(1)
@@ -144,7 +144,7 @@ def test_b34_a_topic_that_was_made_again_is_another_topic(bench: Bench) -> None:
 
 def test_b34_a_stream_goes_on_after_what_was_deleted(spark: SparkSession, bench: Bench, checkpoint: Path) -> None:
     played = Played(bench)
-    checkpoints = Checkpoints(spark, checkpoint.parent.as_uri())
+    checkpoints = Checkpoints(spark, local_address(checkpoint.parent))
     losses = losses_of(bench, played, checkpoints)
     name = checkpoint.name
     played.status = changed(played.status, generations={name: played.status.generations[bench.generation]})

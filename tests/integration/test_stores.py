@@ -1,4 +1,7 @@
-"""Checkpoints on a file system that is not this machine's: an HDFS with a name node and a data node."""
+"""Checkpoints in a directory with any name, and on a file system that is not this machine's.
+
+That is an HDFS with a name node and a data node.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from liveboard.config import StorageSettings
 from liveboard.pipeline import stores
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 from liveboard.pipeline.generation import Generation
 
 pytestmark = pytest.mark.integration
@@ -55,6 +58,21 @@ def refusal(spark: SparkSession, path: str) -> str:
     with pytest.raises(Py4JJavaError) as caught:
         file.close()
     return str(caught.value.java_exception.getClass().getSimpleName())
+
+
+def test_b11_spark_hadoop_and_python_find_a_checkpoint_under_the_same_name(spark: SparkSession, tmp_path: Path) -> None:
+    directory = tmp_path / "my böard 100%20"
+    checkpoints = Checkpoints(spark, local_address(directory))
+    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    started = stream.writeStream.format("noop").option("checkpointLocation", checkpoints.where("g1"))
+    query = started.trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert {path.name for path in tmp_path.iterdir()} == {directory.name}
+    assert (directory / "g1" / "offsets" / "0").is_file()
+    assert checkpoints.has_batch("g1")
+    assert checkpoints.generations() == {"g1"}
+    checkpoints.remove("g1")
+    assert list(directory.iterdir()) == []
 
 
 def test_b11_a_board_goes_on_from_its_checkpoint_in_hdfs(kafka: str, spark: SparkSession, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import liveboard
 from liveboard.backoff import Backoff
 from liveboard.client import AsyncClient, AsyncTable, Client, SyncSubscription, Table
 from liveboard.client.address import Address, Unauthorized, Unreachable, address
-from liveboard.client.connection import FIRST_WAIT_S, LONGEST_WAIT_S, Connection, State
+from liveboard.client.connection import FIRST_WAIT_S, LONGEST_WAIT_S, Connection, ConnectionState
 from liveboard.client.notebook import LiveDisplay, html
 from liveboard.client.subscription import DEFAULT_WINDOW, Listener, Subscription, ask
 from liveboard.client.update import FrameGap, Update, WindowCopy
@@ -206,7 +206,7 @@ def test_b19_a_wrong_key_is_unauthorized_not_retried_and_never_logged(caplog: py
             with pytest.raises(Unauthorized, match=r"^unauthorized") as raised:
                 await connection.open()
             assert KEY not in repr(raised.value)
-            assert (connection.state, server.waits, server.answers) == (State.CLOSED, [], [])
+            assert (connection.state, server.waits, server.answers) == (ConnectionState.CLOSED, [], [])
 
     asyncio.run(play())
     assert KEY not in caplog.text
@@ -217,7 +217,7 @@ def test_b19_a_key_that_becomes_wrong_ends_the_subscriptions() -> None:
         async with connected() as (connection, server):
             subscription = subscribe(connection)
             server.socket.close(frames.UNAUTHORIZED)
-            await settle(lambda: connection.state is State.REFUSED)
+            await settle(lambda: connection.state is ConnectionState.REFUSED)
             assert server.waits == []
             with pytest.raises(Unauthorized):
                 await subscription.next()
@@ -306,7 +306,7 @@ def test_b21_a_listener_that_throws_does_not_hurt_the_others(caplog: pytest.LogC
             await settle(lambda: server.socket.subscribed)
             server.socket.say(snapshot(1, "ada"), snapshot(1, "bob", version=2))
             await settle(lambda: len(seen) == 2)
-            assert connection.state is State.READY
+            assert connection.state is ConnectionState.READY
 
     asyncio.run(play())
     assert "mine alone" in caplog.text
@@ -410,7 +410,7 @@ def test_b24_one_reattach_at_a_time_rows_stay_stale_and_a_snapshot_takes_the_mar
             await settle(lambda: seen)
             server.answers = [OSError("away"), OSError("still away")]
             server.socket.close(frames.RESTART, "come back")
-            await settle(lambda: connection.state is State.WAITING)
+            await settle(lambda: connection.state is ConnectionState.WAITING)
             since = subscription.stale_since
             assert since is not None
             assert (subscription.rows, server.waiting) == ((("ada",),), 1)
@@ -439,7 +439,7 @@ def test_b24_who_subscribes_while_the_server_is_away_is_told_and_served_later() 
     async def play() -> None:
         async with connected() as (connection, server):
             server.socket.close(1006)
-            await settle(lambda: connection.state is State.WAITING)
+            await settle(lambda: connection.state is ConnectionState.WAITING)
             subscription = subscribe(connection)
             assert subscription.stale_since is not None
             server.wake()
@@ -491,7 +491,7 @@ def test_b24_tables_that_are_away_are_asked_for_again_all_in_one_wait() -> None:
             await settle(lambda: len(server.socket.subscribed) == 5)
             server.socket.say(snapshot(5, "eve"))
             await settle(lambda: one.stale_since is None)
-            assert (one.rows, two.rows, connection.state) == ((("eve",),), (("bob",),), State.READY)
+            assert (one.rows, two.rows, connection.state) == ((("eve",),), (("bob",),), ConnectionState.READY)
 
     asyncio.run(play())
 
@@ -534,7 +534,7 @@ def test_b24_silence_means_reconnect() -> None:
         async with connected(silence_s=0.02) as (connection, server):
             while not server.waits:
                 await asyncio.sleep(0.01)
-            assert connection.state is State.WAITING
+            assert connection.state is ConnectionState.WAITING
             server.wake()
             await settle(lambda: len(server.sockets) == 2)
 
@@ -641,7 +641,7 @@ def test_moves_that_make_no_sense_are_refused() -> None:
     async def play() -> None:
         connection = connection_to(FakeServer())
         with pytest.raises(RuntimeError, match="expected one of"):
-            connection._move(State.READY)
+            connection._move(ConnectionState.READY)
         await connection.close()
         await connection.close()
 

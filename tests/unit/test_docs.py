@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
 import sys
 import tomllib
+import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from liveboard.commands.doctor import CHECKS
-from liveboard.config import Duration, Secret, Settings, default_board, documented_keys
+from liveboard.config import Duration, Secret, Settings, default_board, documented_keys, values
 from liveboard.config.board import DEFAULT_BOARD
 from liveboard.contract.names import EXPORT_FORMATS
 from liveboard.contract.status import Phase, State
@@ -66,22 +68,36 @@ def test_every_setting_has_its_row(key: str) -> None:
     assert len(_rows(SETTINGS, key)) == 1
 
 
-@pytest.mark.parametrize("key", [key for key in documented_keys() if "<name>" not in key])
+# The default board has a chapter of its own.
+@pytest.mark.parametrize("key", [key for key in documented_keys() if key != "board"])
 def test_every_default_is_as_documented(key: str) -> None:
-    written = _rows(SETTINGS, key)[0].split("|")[2].strip("` ")
-    value: Any = Settings()
-    for word in key.split("."):
-        value = getattr(value, word, None)
-    match value:
-        case Duration():
-            assert Duration.parse(json.loads(written)) == value
-        case int():
-            assert written == str(value)
-        case str() | Path() if str(value):
-            assert written == json.dumps(str(value))
-        case Secret():
-            assert not value
-            assert not written
+    cell = _rows(SETTINGS, key)[0].split("|")[2].strip()
+    value = re.fullmatch("`([^`]*)`", cell)
+    found: Any = json.loads(value[1]) if value else None
+    match _default(key):
+        case dataclasses.MISSING:
+            assert not cell
+        case Duration() as duration:
+            assert Duration.parse(found) == duration
+        case values.RowCaps(rows, tables):
+            assert (found, tables) == (rows, {})
+        case Secret() as secret:
+            assert not secret
+            assert not cell
+        case tuple() as several:
+            # Where nothing is the default, words may say what that means.
+            assert found == list(several) or not (value or several)
+        case (int() | str() | Path() | None | dict()) as one:
+            assert found == (str(one) if isinstance(one, Path) else one) or not (value or one)
+        case other:
+            pytest.fail(f"expected a default of a kind that this test knows, found {other!r}")
+
+
+def test_the_documented_history_is_what_each_kind_of_join_remembers() -> None:
+    usual = {name: kind.usual_history for name, kind in KINDS.items()}
+    assert usual["left"] == usual["inner"]
+    cell = _rows(SETTINGS, "board.joins.<name>.history")[0].split("|")[2].strip()
+    assert cell == f"{usual['left']}, as-of: {usual['asof']}"
 
 
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=lambda p: p.name)
@@ -169,6 +185,11 @@ def test_the_map_has_every_module_and_no_other() -> None:
     assert {folder: names for folder, names in strangers.items() if names} == {}
 
 
+def test_the_map_has_every_document() -> None:
+    named = set(re.findall(r"`([a-z-]+)`", _rows(ARCHITECTURE, "docs/")[0]))
+    assert named == {path.stem for path in ROOT.glob("docs/*.md")}
+
+
 @pytest.mark.parametrize("document", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
 def test_every_file_that_is_named_is_there(document: Path) -> None:
     files = {name for name in re.findall(r"`([a-z_.\-/]+/[a-z_.\-/]*)`", document.read_text()) if "*" not in name}
@@ -218,6 +239,19 @@ def test_every_dependency_has_its_reason() -> None:
         named += [*document.get("dependencies", {}), *document.get("devDependencies", {})]
     assert len(named) > 20
     assert [name for name in named if name not in ARCHITECTURE] == []
+
+
+def _default(key: str) -> Any:
+    """What a setting is that nobody gives; MISSING where it has to be given."""
+    if key == "control.topic":
+        return Settings().names.control
+    cls: Any = Settings
+    *way, last = (word for word in key.split(".") if word != "<name>")
+    for word in way:
+        hint = typing.get_type_hints(cls)[word]
+        cls = next(each for each in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(each))
+    [found] = [each for each in dataclasses.fields(cls) if each.name.removesuffix("_") == last]
+    return found.default if found.default_factory is dataclasses.MISSING else found.default_factory()
 
 
 def _rows(document: str, word: str) -> list[str]:

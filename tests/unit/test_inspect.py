@@ -215,6 +215,12 @@ def test_events_with_an_id_of_their_own_are_no_table() -> None:
     assert "# The likely key is orderId: all its values differ." in text
 
 
+def test_a_number_beyond_64_bits_can_be_a_key_and_an_amount_is_none() -> None:
+    topic = _described([{"price": f"{number}.50", "serial": 10**20 + number} for number in range(30)])
+    assert [column.type for column in topic.columns] == ["decimal(18,2)", "decimal(38,0)"]
+    assert topic.unique == "serial"
+
+
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_debezium_columns_are_those_of_the_row(wrapped: bool) -> None:
     def record(operation: str, before: Any, after: Any) -> SampledRecord:

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from liveboard.backoff import Backoff
 from liveboard.commands import keeper as keeping
 from liveboard.commands.display import Light
 from liveboard.commands.keeper import Child, Keeper
@@ -63,14 +64,13 @@ def part() -> FakePart:
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(keeping, "_LONGEST_PAUSE_S", 0.2)
+    monkeypatch.setattr(keeping, "Backoff", lambda: Backoff(0.2, 0.05))
     monkeypatch.setattr(keeping, "_TICK_S", 0.01)
 
 
 @pytest.mark.usefixtures("_quick")
 def test_a_part_that_ends_is_started_again_and_the_user_told(part: FakePart, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "_FIRST_PAUSE_S", 0.5)
+    monkeypatch.setattr(keeping, "Backoff", lambda: Backoff(0.5, 0.5))
     with Keeper(part) as keeper:
         _until(lambda: keeper.up)
         assert keeper.note == ""
@@ -108,20 +108,33 @@ def test_pauses_double_up_to_the_longest_and_begin_anew_after_health(
     part: FakePart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
+    now, notes = 1_000.0, []
     keeper = Keeper(part)
 
     def wait(seconds: float) -> bool:
+        nonlocal now
+        now += seconds
         pauses.append(seconds)
+        notes.append(keeper.note)
         if len(pauses) == 9:
             keeper._stopping.set()
         return False
 
-    clock = iter([0, 1] * 7 + [0, 61] + [0, 1] * 9)
+    def run() -> str:
+        nonlocal now
+        now += 61 if len(pauses) == 7 else 1
+        return "no"
+
     monkeypatch.setattr(keeper._stopping, "wait", wait)
-    monkeypatch.setattr(keeper, "_run", lambda: "no")
-    monkeypatch.setattr("liveboard.commands.keeper.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(keeper, "_run", run)
+    monkeypatch.setattr("liveboard.backoff.time.monotonic", lambda: now)
     keeper._keep()
     assert pauses == [1, 2, 4, 8, 16, 30, 30, 1, 2]
+    assert notes[6:] == [
+        "part starts again in 30 s after 7 ends in a row: no",
+        "part starts again in 1 s: no",
+        "part starts again in 2 s after 2 ends in a row: no",
+    ]
 
 
 def test_a_part_that_runs_already_is_not_started(part: FakePart) -> None:

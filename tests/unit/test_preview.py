@@ -10,7 +10,10 @@ import pytest
 from liveboard.contract.schema import Column, parse_schema
 from liveboard.serving.preview import Preview, judged
 
-COLUMNS = parse_schema("id string, ok boolean, n int, big bigint, x double, day date, at timestamp")
+COLUMNS = parse_schema(
+    "id string, ok boolean, n int, big bigint, x double, price decimal(5,2), day date, at timestamp, all json, "
+    "raw binary"
+)
 
 
 def preview(*documents: Any) -> Preview:
@@ -20,7 +23,8 @@ def preview(*documents: Any) -> Preview:
 
 def test_records_that_fit_and_columns_that_stay_empty() -> None:
     found = preview(
-        {"id": "a", "ok": True, "n": 1, "big": 2**60, "x": 1}, {"id": None, "day": "2026-01-31", "other": {}}
+        {"id": "a", "ok": True, "n": 1, "big": 2**60, "x": 1, "price": "12.50", "all": [1], "raw": "AAE="},
+        {"id": None, "day": "2026-01-31", "price": 1e2, "other": {}},
     )
     assert (found.sampled, found.fitting, found.reasons, found.empty) == (2, 2, (), ("at",))
 
@@ -37,6 +41,11 @@ def test_records_that_fit_and_columns_that_stay_empty() -> None:
         ({"n": True}, "n: expected int, found boolean"),
         ({"big": 3.7}, "big: expected bigint, found number"),
         ({"x": "1"}, "x: expected double, found string"),
+        ({"price": 1.005}, "price: expected decimal(5,2), found number"),
+        ({"price": "1000"}, "price: expected decimal(5,2), found string"),
+        ({"price": "1/2"}, "price: expected decimal(5,2), found string"),
+        ({"price": True}, "price: expected decimal(5,2), found boolean"),
+        ({"raw": "AA"}, "raw: expected binary, found string"),
         ({"day": "tomorrow"}, "day: expected date, found string"),
         ({"at": [1]}, "at: expected timestamp, found array"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from liveboard.commands.asking import Asking
+from liveboard.commands.dialogue import Dialogue
 from liveboard.commands.init import chosen_topics
 from liveboard.config import KafkaSettings, SaslSettings, Secret
 from liveboard.contract.errors import LiveboardError
@@ -120,9 +120,9 @@ def test_a_question_is_asked_until_the_answer_can_be_used() -> None:
             raise LiveboardError(f"expected a number, found {answer}")
         return int(answer)
 
-    asking = Asking(said.append, lambda _: next(answers))
-    assert asking.ask("How many?", understood, "7") == 7
-    assert asking.confirm("Sure?", default=False)
+    dialogue = Dialogue(said.append, lambda _: next(answers))
+    assert dialogue.ask("How many?", understood, "7") == 7
+    assert dialogue.confirm("Sure?", default=False)
     assert said == ["expected a number, found nonsense", 'expected y or n, found "what"']
 
 
@@ -131,4 +131,4 @@ def test_the_end_of_the_input_is_a_sentence() -> None:
         raise EOFError
 
     with pytest.raises(LiveboardError, match="expected an answer, found the end of the input"):
-        Asking(lambda _: None, ended).confirm("Sure?", default=True)
+        Dialogue(lambda _: None, ended).confirm("Sure?", default=True)

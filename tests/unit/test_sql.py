@@ -10,7 +10,7 @@ import pytest
 
 from liveboard.contract.frames import Code
 from liveboard.contract.schema import TS, Column
-from liveboard.sql.messages import Limits, Load, Prepare, Prepared, Put, Refused, Run, SqlAnswer
+from liveboard.sql.messages import Load, Prepare, Prepared, Put, Refused, Run, SqlAnswer, StatementLimits
 from liveboard.sql.result import changed
 from liveboard.sql.worker import Worker
 
@@ -194,7 +194,7 @@ HEAVY = (
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    worker = Worker(Limits(0.5, 100, 5_000))
+    worker = Worker(StatementLimits(0.5, 100, 5_000))
     worker.take(Load(1, PAIRS["accounts_ui"], [column.name for column in ACCOUNTS]))
     worker.take(Put(1, [(position, _row(position)) for position in range(ROWS)]))
     yield worker

@@ -9,14 +9,17 @@ from typing import get_args
 import duckdb
 import pytest
 
+from liveboard import arrow
 from liveboard.client import table, update
 from liveboard.commands import display
 from liveboard.contract import filters, frames, types
 from liveboard.contract.schema import Column, parse_schema
 from liveboard.contract.types import TYPES, WireType, column_type, wire_column_type
+from liveboard.counting import measures, values
 from liveboard.pipeline import encode
+from liveboard.pipeline.avro_fields import AVRO_FIELDS
 from liveboard.pipeline.fields import FIELDS
-from liveboard.serving import encoders, mirror, query
+from liveboard.serving import encoders, mirror, preview, query
 
 # A column of every type.
 ALL = [Column("c", "decimal(38,9)" if name == "decimal" else name) for name in TYPES]
@@ -25,11 +28,26 @@ SHARED = json.loads(Path(frames.__file__).with_name("frames.json").read_text())[
 
 @pytest.mark.parametrize(
     "layer",
-    [FIELDS, encode._JSON, filters._VALUES, query._SEARCHED, encoders._ARRAYS, display._SHOWN],
-    ids=["read JSON", "write JSON", "filter", "search", "export", "terminal"],
+    [
+        FIELDS,
+        AVRO_FIELDS,
+        encode._JSON,
+        filters._VALUES,
+        query._SEARCHED,
+        encoders._ARRAYS,
+        preview._FITS,
+        display._SHOWN,
+    ],
+    ids=["read JSON", "read Avro", "write JSON", "filter", "search", "export", "preview", "terminal"],
 )
 def test_every_layer_knows_every_type(layer: dict[str, object]) -> None:
     assert set(layer) == set(TYPES)
+
+
+def test_every_type_has_literals_and_measures_or_is_known_to_have_none() -> None:
+    assert set(values._LITERALS) == set(TYPES) - {"double", "json", "binary"}
+    assert set(measures._EXACT) == {name for name, type_ in TYPES.items() if type_.is_number}
+    assert set(measures._SHOWN) == {name for name, type_ in TYPES.items() if type_.is_ordered}
 
 
 def test_the_client_knows_every_type_of_the_wire() -> None:
@@ -38,9 +56,9 @@ def test_the_client_knows_every_type_of_the_wire() -> None:
 
 def test_arrow_has_every_type_that_the_table_names() -> None:
     named = {type_.arrow for type_ in TYPES.values()}
-    assert set(encoders._ARROW_TYPES) == named
+    assert set(arrow.ARROW_TYPES) == named
     for column in ALL:
-        assert str(encoders.arrow_type(column)) == column.kind.arrow
+        assert str(arrow.arrow_type(column.kind)) == column.kind.arrow
     assert set(table._PANDAS_TYPES) == named
 
 

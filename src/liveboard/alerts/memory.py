@@ -35,7 +35,7 @@ def create_topics(admin: Admin, names: Names) -> None:
 class AlertMemory:
     """Knows what is raised from what the topic says, and writes what changes: first the topic, then the table.
 
-    A crash at any moment repeats nothing: what is in the topic has been told, and what is not has not.
+    What is in the topic has been told, and nothing else has. So a crash makes it tell nothing twice.
     """
 
     def __init__(self, client_config: Mapping[str, str], names: Names, admin: Admin) -> None:

@@ -13,7 +13,7 @@ from liveboard.config import AlertSettings
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.schema import Column
 
-State = Literal["raised", "cleared"]
+AlertState = Literal["raised", "cleared"]
 
 
 class AlertChange(NamedTuple):
@@ -22,7 +22,7 @@ class AlertChange(NamedTuple):
     alert: str
     table: str
     key: str
-    state: State
+    state: AlertState
     ts_ms: int
     since_ms: int
     """Since when the row has matched."""
@@ -140,7 +140,7 @@ class Watch:
         self.raised.discard(key)
         return self._change(key, "cleared", self._now_ms(), row)
 
-    def _change(self, key: str, state: State, since_ms: int, row: Row | None) -> AlertChange:
+    def _change(self, key: str, state: AlertState, since_ms: int, row: Row | None) -> AlertChange:
         named = None if row is None else dict(zip(self._columns, row, strict=True))
         now = self._now_ms()
         return AlertChange(self.name, self.table, key, state, now, min(since_ms, now), named)

@@ -45,7 +45,7 @@ class Socket(Protocol):
 Dial = Callable[[], AbstractAsyncContextManager[Socket]]
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """What a connection is doing."""
 
     IDLE = "idle"
@@ -59,12 +59,17 @@ class State(Enum):
 
 
 _MOVES = {
-    State.IDLE: {State.CONNECTING, State.CLOSED},
-    State.CONNECTING: {State.READY, State.WAITING, State.REFUSED, State.CLOSED},
-    State.READY: {State.WAITING, State.REFUSED, State.CLOSED},
-    State.WAITING: {State.CONNECTING, State.CLOSED},
-    State.REFUSED: {State.CLOSED},
-    State.CLOSED: set(),
+    ConnectionState.IDLE: {ConnectionState.CONNECTING, ConnectionState.CLOSED},
+    ConnectionState.CONNECTING: {
+        ConnectionState.READY,
+        ConnectionState.WAITING,
+        ConnectionState.REFUSED,
+        ConnectionState.CLOSED,
+    },
+    ConnectionState.READY: {ConnectionState.WAITING, ConnectionState.REFUSED, ConnectionState.CLOSED},
+    ConnectionState.WAITING: {ConnectionState.CONNECTING, ConnectionState.CLOSED},
+    ConnectionState.REFUSED: {ConnectionState.CLOSED},
+    ConnectionState.CLOSED: set(),
 }
 
 
@@ -83,7 +88,7 @@ class Connection:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         silence_s: float = SILENCE_S,
     ) -> None:
-        self.state = State.IDLE
+        self.state = ConnectionState.IDLE
         self._address = address
         self._dial = dial
         self._sleep = sleep
@@ -110,7 +115,7 @@ class Connection:
 
     def subscribe(self, asked: frames.Subscribe, listener: Listener | None) -> Subscription:
         """Shows a window to a listener, from now on; what is there already at once."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             raise LiveboardError("expected an open client, found a closed one")
         return Subscription(self, asked, listener)
 
@@ -121,7 +126,7 @@ class Connection:
         shared = self._shares.get(name)
         if shared is None:
             shared = self._shares[name] = Shared(asked)
-            if self.state is State.READY:
+            if self.state is ConnectionState.READY:
                 self._ask(shared)
             elif self._away is not None:
                 shared.mark(*self._away)
@@ -139,8 +144,8 @@ class Connection:
 
     async def close(self) -> None:
         """Ends all subscriptions and the connection; harmless when it has ended."""
-        if self.state is not State.CLOSED:
-            self._move(State.CLOSED)
+        if self.state is not ConnectionState.CLOSED:
+            self._move(ConnectionState.CLOSED)
             for shared in tuple(self._shares.values()):
                 for subscription in tuple(shared.listeners):
                     subscription.close()
@@ -149,7 +154,7 @@ class Connection:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def _move(self, state: State) -> None:
+    def _move(self, state: ConnectionState) -> None:
         if state not in _MOVES[self.state]:
             raise RuntimeError(f"expected one of {_MOVES[self.state]} after {self.state}, found {state}")
         _log.debug("connection %s", state.value)
@@ -157,11 +162,11 @@ class Connection:
 
     async def _run(self, opened: asyncio.Future[None]) -> None:
         while True:
-            self._move(State.CONNECTING)
+            self._move(ConnectionState.CONNECTING)
             try:
                 async with self._dial() as socket:
                     await self._greet(socket)
-                    self._move(State.READY)
+                    self._move(ConnectionState.READY)
                     self._away = None
                     if not opened.done():
                         opened.set_result(None)
@@ -172,7 +177,7 @@ class Connection:
                 opened.set_exception(failure)
                 return
             is_final = not isinstance(failure, Unreachable)
-            self._move(State.REFUSED if is_final else State.WAITING)
+            self._move(ConnectionState.REFUSED if is_final else ConnectionState.WAITING)
             self._lose(failure, is_final)
             if is_final:
                 return

@@ -55,7 +55,7 @@ class TableReader(ABC, Generic[TableT, SubscriptionT, UpdatesT]):
         generation: str | None = None,
         newest: bool = False,
     ) -> UpdatesT:
-        """The window, now and after every change; who is slow misses what was between, never the newest."""
+        """The window, now and after every change. Who is slow skips older changes and always gets the newest."""
         return self._iterated(self.subscribe(name, None, window, sort, filter, search, generation, newest))
 
     def live_query(

@@ -91,7 +91,7 @@ class Shared:
         return msgspec.structs.replace(self.asked, id=id)
 
     def take(self, frame: frames.Snapshot | frames.Delta) -> None:
-        """Shows the frame to all listeners; a Gap if one before it is missing."""
+        """Shows the frame to all listeners; a FrameGap if one before it is missing."""
         self.update = self._copy.take(frame)
         self.away = None
         for subscription in tuple(self.listeners):

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from liveboard.arrow import arrow_type
 from liveboard.client.api import Api
 from liveboard.client.update import Cell, Row, decoder
 from liveboard.contract import frames
 from liveboard.contract.changelog import Value
 from liveboard.contract.errors import LiveboardError
-from liveboard.contract.types import WireType
+from liveboard.contract.types import WireType, wire_column_type
 
 if TYPE_CHECKING:
     import pandas
@@ -31,21 +32,6 @@ _PANDAS_TYPES = {
     "date32[day]": None,
     "timestamp[us, tz=UTC]": None,
     "binary": None,
-}
-
-
-# A decimal has as many digits as its values need.
-_ARROW_TYPES: dict[WireType, pa.DataType | None] = {
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float64": pa.float64(),
-    "decimal": None,
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "json": pa.string(),
-    "binary": pa.binary(),
 }
 
 
@@ -131,11 +117,17 @@ class QueryResult(Frames):
             # What Python could not hold, such as the year 10000, stayed a text.
             pa.array([None if is_time and isinstance(row[place], str) else row[place] for row in self._rows], type_)
             for place, column in enumerate(self.columns)
-            for is_time, type_ in [(column.type in ("date", "timestamp"), _ARROW_TYPES[column.type])]
+            for is_time, type_ in [(column.type in ("date", "timestamp"), _arrow_type(column.type))]
         ]
         # Decimals that are all null.
         known = [array.cast(pa.decimal128(38, 0)) if pa.types.is_null(array.type) else array for array in arrays]
         return pa.Table.from_arrays(known, [column.name for column in self.columns])
+
+
+def _arrow_type(wire: WireType) -> pa.DataType | None:
+    """What the values become in Arrow; None for decimals, which get as many digits as they need."""
+    kind = wire_column_type(wire)
+    return None if kind.name == "decimal" else arrow_type(kind)
 
 
 def _missing(package: str) -> LiveboardError:

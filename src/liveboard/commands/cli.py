@@ -154,12 +154,12 @@ def inspect(arguments: argparse.Namespace) -> int:
 def init(arguments: argparse.Namespace) -> int:
     """Write the configuration of a board for topics as they are; asks for what the options leave open."""
     from liveboard.commands import init as initialising
-    from liveboard.commands.asking import Asking
+    from liveboard.commands.dialogue import Dialogue
 
     def show(text: str) -> None:
         print(text, flush=True)
 
-    asking = Asking(show) if sys.stdin.isatty() and sys.stdout.isatty() else None
+    dialogue = Dialogue(show) if sys.stdin.isatty() and sys.stdout.isatty() else None
     wishes = initialising.Wishes(
         output=arguments.output,
         topics=arguments.topics,
@@ -169,8 +169,8 @@ def init(arguments: argparse.Namespace) -> int:
         force=arguments.force,
         records=arguments.records,
     )
-    settings = initialising.settings(arguments.config, arguments.bootstrap_servers, asking)
-    initialising.run(settings, wishes, asking, show)
+    settings = initialising.settings(arguments.config, arguments.bootstrap_servers, dialogue)
+    initialising.run(settings, wishes, dialogue, show)
     return 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from liveboard import config
-from liveboard.commands.asking import Asking
+from liveboard.commands.dialogue import Dialogue
 from liveboard.config import ConfigError, Settings
 from liveboard.config.environment import CONFIG_VARIABLE, PREFIX, variable
 from liveboard.config.settings import DEFAULT_FILE
@@ -43,7 +43,7 @@ class Wishes:
     records: int = 5_000
 
 
-def settings(file: Path | None, servers: str | None, asking: Asking | None) -> Settings:
+def settings(file: Path | None, servers: str | None, dialogue: Dialogue | None) -> Settings:
     """The settings, with the Kafka that is given, or else configured, or else asked for."""
 
     def with_servers(servers: str) -> Settings:
@@ -52,15 +52,15 @@ def settings(file: Path | None, servers: str | None, asking: Asking | None) -> S
     if servers is not None:
         return with_servers(servers)
     found = config.load(file)
-    if asking is None or not found.kafka.embedded:
+    if dialogue is None or not found.kafka.embedded:
         return found
     usual = f"127.0.0.1:{found.kafka.port or 9092}"
-    return asking.ask(f"Where is Kafka? host:port, or Enter for {usual}:", with_servers, usual)
+    return dialogue.ask(f"Where is Kafka? host:port, or Enter for {usual}:", with_servers, usual)
 
 
-def run(settings: Settings, wishes: Wishes, asking: Asking | None, show: Callable[[str], None]) -> None:
+def run(settings: Settings, wishes: Wishes, dialogue: Dialogue | None, show: Callable[[str], None]) -> None:
     """Writes the configuration, which `liveboard up` can run as it is; asks where there is somebody to be asked."""
-    if wishes.output.exists() and not wishes.force and not _may_replace(wishes.output, asking):
+    if wishes.output.exists() and not wishes.force and not _may_replace(wishes.output, dialogue):
         return show("nothing is written")
     bootstrap = address.reachable(address.bootstrap(settings))
     kafka = security.librdkafka(settings.kafka, bootstrap)
@@ -68,13 +68,13 @@ def run(settings: Settings, wishes: Wishes, asking: Asking | None, show: Callabl
     available = sorted(without_boards(partitions, settings.names))
     if not available:
         raise LiveboardError(f"expected topics at {bootstrap}, found none that a board could show; produce some events")
-    chosen = _chosen(wishes.topics, available, partitions, asking, show)
+    chosen = _chosen(wishes.topics, available, partitions, dialogue, show)
     topics = _looked_at(kafka, chosen, wishes.records, show)
-    joins = _joins(wishes, topics, asking, show)
+    joins = _joins(wishes, topics, dialogue, show)
     name = _board_name(wishes.name, settings.board.name, partitions, show)
     text = board_toml(replace(settings.kafka, bootstrap_servers=bootstrap), name, topics, joins)
     _check(text, wishes.output, secrets(settings.kafka))
-    if asking and not wishes.accept and not asking.confirm(f"Write {wishes.output}?", default=True):
+    if dialogue and not wishes.accept and not dialogue.confirm(f"Write {wishes.output}?", default=True):
         return show("nothing is written")
     _write(text, wishes.output)
     tables = (
@@ -84,28 +84,28 @@ def run(settings: Settings, wishes: Wishes, asking: Asking | None, show: Callabl
     show(f"{wishes.output} is written, with {tables}; `liveboard up{flag}` shows the board")
 
 
-def _may_replace(output: Path, asking: Asking | None) -> bool:
-    if not asking:
+def _may_replace(output: Path, dialogue: Dialogue | None) -> bool:
+    if not dialogue:
         raise LiveboardError(f"--output: expected a file that is not there yet, or --force, found {output}")
-    return asking.confirm(f"{output} is there already. Replace it?", default=False)
+    return dialogue.confirm(f"{output} is there already. Replace it?", default=False)
 
 
 def _chosen(
     wanted: Sequence[str] | None,
     available: Sequence[str],
     partitions: Mapping[str, int],
-    asking: Asking | None,
+    dialogue: Dialogue | None,
     show: Callable[[str], None],
 ) -> list[str]:
     if wanted is not None:
         return chosen_topics(wanted, available)
-    if not asking:
+    if not dialogue:
         raise LiveboardError("--topics: expected the topics to show, since nobody can be asked here, found nothing")
     for number, topic in enumerate(available, 1):
         many = partitions[topic]
         show(f"{number:>4}  {topic}  ({many} partition{'s' if many > 1 else ''})")
     question = "Which topics? Numbers or names with commas between them, or all:"
-    return asking.ask(question, lambda answer: chosen_topics(answer.replace(",", " ").split(), available))
+    return dialogue.ask(question, lambda answer: chosen_topics(answer.replace(",", " ").split(), available))
 
 
 def chosen_topics(words: Sequence[str], available: Sequence[str]) -> list[str]:
@@ -149,7 +149,7 @@ def _looked_at(
 
 
 def _joins(
-    wishes: Wishes, topics: Mapping[str, Topic], asking: Asking | None, show: Callable[[str], None]
+    wishes: Wishes, topics: Mapping[str, Topic], dialogue: Dialogue | None, show: Callable[[str], None]
 ) -> list[Proposal]:
     if wishes.joins is not None:
         sources = {topic.name: source for source, topic in topics.items()}
@@ -162,8 +162,8 @@ def _joins(
         for join in found:
             show(f"joined: {in_words(join)}")
         return found
-    if asking:
-        return [join for join in found if asking.confirm(f"Join {in_words(join)}?", default=True)]
+    if dialogue:
+        return [join for join in found if dialogue.confirm(f"Join {in_words(join)}?", default=True)]
     if found:
         options = " ".join(f"--join left={j.left},right={j.right},on={j.on},how={j.how}" for j in found)
         raise LiveboardError(f"expected --yes, --no-joins or --join, found none of them; proposed: {options}")

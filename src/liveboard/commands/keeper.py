@@ -14,12 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from liveboard.backoff import Backoff
 from liveboard.contract.errors import LiveboardError
 from liveboard.kafka import guard
 
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 30.0
-_HEALTHY_AFTER_S = 60.0
 _SETTLED_AFTER_S = 5.0
 _STOP_TIMEOUT_S = 20.0
 _TICK_S = 0.1
@@ -163,21 +161,17 @@ class Keeper:
     def _keep(self) -> None:
         while not self._ready() and not self._stopping.wait(_TICK_S):
             pass
-        pause, ends = _FIRST_PAUSE_S, 0
+        backoff = Backoff()
         while not self._stopping.is_set():
-            started = time.monotonic()
             why = self._run()
             if self._stopping.is_set():
                 return
-            if time.monotonic() - started >= _HEALTHY_AFTER_S:
-                pause, ends = _FIRST_PAUSE_S, 0
-            ends += 1
-            times = f" after {ends} ends in a row" if ends > 1 else ""
+            pause = backoff.failed()
+            times = f" after {backoff.failures} ends in a row" if backoff.failures > 1 else ""
             because = f"{times}: {' '.join(why.split())}"
             self.note = f"{self.part.name} starts again in {pause:.0f} s{because}"
             self._stopping.wait(pause)
             self.note = f"{self.part.name} starts again{because}"
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     def _run(self) -> str:
         """Runs the part until it ends or is to end; returns why it ended."""

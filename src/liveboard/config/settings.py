@@ -110,7 +110,7 @@ class KeySettings:
     role: Literal["viewer", "admin"]
     key: values.SecretText = values.NO_SECRET
     hash: values.KeyHash = values.NO_SECRET
-    tables: values.Tables = ()
+    tables: values.TableNames = ()
 
 
 _Count = Annotated[int, values.integer(1, 1_000_000)]

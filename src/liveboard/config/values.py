@@ -320,7 +320,7 @@ def _row_caps_from_text(text: str) -> object:
 
 
 _URL = re.compile(r"https?://[^\s/]\S*")
-_CHECKPOINTS = re.compile(r"[^\s:]+|(file|s3a|hdfs|viewfs|abfss?|gs|wasbs?)://([^\s@:/]+@)?[^\s@]*")
+_CHECKPOINTS = re.compile(r"[^\s:]+( +[^\s:]+)*|(file|s3a|hdfs|viewfs|abfss?|gs|wasbs?)://([^\s@:/]+@)?[^\s@]*")
 _ROWS = integer(0, 1_000_000_000)
 _SERVER = r"\s*(\[[0-9A-Fa-f:.]+\]|[^\s,:/\[\]]+):[0-9]{1,5}\s*"
 _SERVERS = re.compile(rf"embedded|{_SERVER}(,{_SERVER})*")
@@ -363,7 +363,7 @@ Conditions = Annotated[
 Receivers = Annotated[tuple[str, ...], texts('a list of "topic:NAME" and of http or https URLs', _is_receiver)]
 Servers = Annotated[str, Spec('"embedded" or host:port (several separated by commas)', _text_where(_SERVERS.fullmatch))]
 Port = Annotated[int, integer(0, 65535)]
-Tables = Annotated[
+TableNames = Annotated[
     tuple[str, ...],
     texts("a list of table names", lambda text: is_table_name(text) and len(text) <= MAX_TABLE_NAME),
 ]

@@ -73,7 +73,8 @@ def is_by_key(mode: SourceMode, format: FormatName) -> bool:
 class Join:
     """A table, named like the join, of two sources joined on a column of both.
 
-    The left source drives: its records have the rows, and their times. The right one enriches.
+    Each row has the time of its left record. In all but inner joins the left source has the rows and the right one
+    enriches them.
     """
 
     name: str

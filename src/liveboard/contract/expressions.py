@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from liveboard.contract.errors import LiveboardError, nearest
-from liveboard.contract.types import MOST_DIGITS, column_type
+from liveboard.contract.types import MOST_DIGITS, TYPES, column_type
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?![\w.]))|(?P<text>'[^'\\]*'|\"[^\"\\]*\")|(?P<quoted>`(?:[^`]|``)+`)"
@@ -27,7 +27,7 @@ _SIGNS = {"==": "=", "<>": "!="}
 _TURNED = {">": "<", ">=": "<="}
 _TEXT_FUNCTIONS = {"lower": "string", "upper": "string", "length": "int"}
 _FUNCTIONS = ("abs", "coalesce", *_TEXT_FUNCTIONS)
-_NUMBERS = ("int", "bigint", "double", "decimal")
+_NUMBERS = [name for name, type_ in TYPES.items() if type_.is_number]
 _RESERVED = {"and", "or", "not", "is", "null", "in", "between", "like", "true", "false"}
 
 

@@ -29,7 +29,7 @@ class Column:
     type: str
     """As the schema writes it."""
     path: Path | None = None
-    """Where the value is in a record's document; None: in the field of the column's name."""
+    """Where the value is in a record's document; without a path it is in the field that has the column's name."""
     unit: str = ""
     """What numbers for a timestamp count since 1970: s, ms or us; empty where only text is one."""
     origin: str = ""
@@ -93,7 +93,7 @@ def check_name(name: str, others: Sequence[Column]) -> None:
 
 
 def read_type(name: str, written: str) -> str:
-    """The type that a column is given; a SchemaError if there is none such."""
+    """The type that is written for the column of this name; a SchemaError if there is no such type."""
     try:
         return written_type(written)
     except ValueError:

@@ -2,13 +2,14 @@
 
 | layer            | what it takes from here                                | what it has for each type itself   |
 |------------------|--------------------------------------------------------|------------------------------------|
-| configuration    | the names, and what can be a join key                  |                                    |
+| configuration    | the names, and what can be a key                       |                                    |
+| inspect          | what can be a key                                      |                                    |
 | pipeline         | Spark's type                                           | how JSON is read and written       |
 | changelog        | how a value is read                                    |                                    |
 | server           | DuckDB's and Arrow's type, what is found and compared  | what a filter's value can be       |
 | wire             | the name that viewers see                              |                                    |
 | page             | nothing: `types.ts` of table-hub is its table          | how it is shown and filtered       |
-| client, terminal | the alignment                                          | the value or text that it becomes  |
+| client, terminal | the alignment; Arrow's type                            | the value or text that it becomes  |
 
 What a layer has for each type itself is a dictionary; `tests/unit/test_types.py` fails while one of them lacks a type.
 The types of libraries are named and not imported, so that the contract needs none of the libraries.
@@ -224,7 +225,7 @@ def column_type(written: str) -> ColumnType:
 
 
 def written_type(text: str) -> str:
-    """The type as columns have it, of a text in any case; a ValueError where it is none."""
+    """The type that a text names, in any case, as columns write it; a ValueError if it names no type."""
     word = text.strip().lower()
     if digits := _DECIMAL.fullmatch(word):
         precision, scale = map(int, digits.groups())

@@ -147,12 +147,10 @@ def kept(measure: Measure) -> MeasureState:
     if measure.function == "count" or measure.of is None:
         return Count()
     if measure.function in ("min", "max"):
-        return Extreme(
-            Least if measure.function == "min" else Greatest, _SHOWN.get(measure.of.kind, lambda found: found)
-        )
+        return Extreme(Least if measure.function == "min" else Greatest, _SHOWN[measure.of.kind])
     kind = column_type(measure.of.type)
     scale = kind.parameters[1] if kind.parameters else 0
-    exact = {"double": _fine, "decimal": lambda found: _unscaled(found, scale)}.get(kind.name, int)
+    exact = _EXACT[kind.name](scale)
     unit = 2**_FINEST if kind.name == "double" else 10**scale
     if measure.function == "avg":
         return Sum(exact, lambda total, count: total / unit / count)
@@ -187,4 +185,20 @@ def _integer(value: int) -> int | str:
     return value if -_LARGEST_EXACT <= value <= _LARGEST_EXACT else str(value)
 
 
-_SHOWN: dict[str, Callable[[Any], Any]] = {"bigint": _integer, "decimal": lambda found: f"{found:f}"}
+# Numbers as integers, which add up without rounding; a decimal's scale comes first.
+_EXACT: dict[str, Callable[[int], Callable[[Any], int]]] = {
+    "int": lambda _: int,
+    "bigint": lambda _: int,
+    "double": lambda _: _fine,
+    "decimal": lambda scale: lambda found: _unscaled(found, scale),
+}
+# The least or greatest value as the changelog has it.
+_SHOWN: dict[str, Callable[[Any], Any]] = {
+    "string": str,
+    "int": int,
+    "bigint": _integer,
+    "double": float,
+    "decimal": lambda found: f"{found:f}",
+    "date": str,
+    "timestamp": str,
+}

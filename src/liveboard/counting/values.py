@@ -18,21 +18,21 @@ from liveboard.contract.types import column_type
 
 Row = Sequence[Any]
 """A row as its changelog has it, decoded from JSON."""
-Value = Callable[[Row], Any]
+ValueOf = Callable[[Row], Any]
 
 LONGEST = 2**63
 # More digits than any product of two decimals has, so that nothing is rounded.
 DECIMALS = Context(prec=120, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation])
 
 
-def compiled(expression: Expression, places: Mapping[str, int]) -> Value:
+def compiled(expression: Expression, places: Mapping[str, int]) -> ValueOf:
     """The value of the expression in a row; `places` says where the columns are."""
     parts = [compiled(each, places) for each in expression.of]
     match expression.operator:
         case "column":
             return _column(places[expression.value], expression)
         case "literal":
-            literal = _literal(expression)
+            literal = _LITERALS[expression.kind](expression.value)
             return lambda row: literal
         case "null":
             return lambda row: parts[0](row) is None
@@ -63,30 +63,30 @@ _LIKE = {"%": ".*", "_": "."}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {"=": operator.eq, "<": operator.lt, "<=": operator.le}
 
 
-def _column(place: int, expression: Expression) -> Value:
+def _column(place: int, expression: Expression) -> ValueOf:
     read = Decimal if expression.kind == "decimal" else column_type(expression.type).read
     return lambda row: None if (found := row[place]) is None else read(found)
 
 
-def _literal(expression: Expression) -> Any:
-    text = expression.value
-    match expression.kind:
-        case "int" | "bigint":
-            return int(text)
-        case "decimal":
-            return Decimal(text)
-        case "boolean":
-            return text == "true"
-        case "date":
-            return date.fromisoformat(text).isoformat()
-        case "timestamp":
-            moment = datetime.fromisoformat(text)
-            moment = moment.astimezone(UTC) if moment.tzinfo else moment
-            return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-    return text
+def _moment(text: str) -> str:
+    found = datetime.fromisoformat(text)
+    found = found.astimezone(UTC) if found.tzinfo else found
+    return found.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _known(function: Callable[..., Any], parts: Sequence[Value]) -> Value:
+# The value of a literal; expressions have none of the other types.
+_LITERALS: dict[str, Callable[[str], Any]] = {
+    "string": str,
+    "boolean": lambda text: text == "true",
+    "int": int,
+    "bigint": int,
+    "decimal": Decimal,
+    "date": lambda text: date.fromisoformat(text).isoformat(),
+    "timestamp": _moment,
+}
+
+
+def _known(function: Callable[..., Any], parts: Sequence[ValueOf]) -> ValueOf:
     """Null where a part is."""
     if len(parts) == 1:
         (part,) = parts
@@ -107,7 +107,7 @@ def _turned(found: bool | None) -> bool | None:
     return None if found is None else not found
 
 
-def _first_known(row: Row, parts: Sequence[Value], casts: Sequence[Callable[[Any], Any]]) -> Any:
+def _first_known(row: Row, parts: Sequence[ValueOf], casts: Sequence[Callable[[Any], Any]]) -> Any:
     for part, cast in zip(parts, casts, strict=True):
         if (found := part(row)) is not None:
             return cast(found)

@@ -25,7 +25,7 @@ _VAGUE = re.compile(
 
 
 @dataclass(frozen=True)
-class Column:
+class SeenColumn:
     """A column, and what was seen of it."""
 
     name: str
@@ -49,7 +49,7 @@ class Column:
 class FoundColumns:
     """The columns, and the fields that make none."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[SeenColumn, ...]
     empty: tuple[tuple[str, ...], ...]
     """Fields that were always null."""
     left_out: tuple[tuple[str, ...], ...]
@@ -74,12 +74,12 @@ def columns_of(rows: Sequence[Row]) -> FoundColumns:
     return FoundColumns(columns, tuple(empty), tuple(words for words in fields if words in left_out))
 
 
-def _column(name: str, field: _Field) -> Column:
+def _column(name: str, field: _Field) -> SeenColumn:
     seen = [value for value in field.values if value is not None]
     found = guess(field.words[-1], seen)
     values = tuple(value if value is not None and found.has(value) else None for value in field.values)
     strays = len(seen) - sum(value is not None for value in values)
-    return Column(name, field.words, found.type, found.unit, found.remark, values, strays)
+    return SeenColumn(name, field.words, found.type, found.unit, found.remark, values, strays)
 
 
 def names(paths: Sequence[tuple[str, ...]]) -> list[str]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from liveboard.contract.paths import written_path
-from liveboard.inspect.columns import Column
+from liveboard.inspect.columns import SeenColumn
 from liveboard.inspect.formats import FoundFormat
 from liveboard.inspect.topic import Topic
 
@@ -106,7 +106,7 @@ def _settings(topic: Topic, name: str, table: str) -> Iterator[str]:
         yield f"key = {_key_value(topic.row_key)}"
 
 
-def _column(column: Column) -> str:
+def _column(column: SeenColumn) -> str:
     parts = {"type": column.type}
     if column.words != (column.name,):
         parts["path"] = written_path(column.words)
@@ -118,7 +118,7 @@ def _column(column: Column) -> str:
     return f"{_key(column.name)} = {{ {', '.join(f'{word} = {string(value)}' for word, value in parts.items())} }}"
 
 
-def _about(column: Column, *, examples: bool) -> str:
+def _about(column: SeenColumn, *, examples: bool) -> str:
     some = dict.fromkeys(_short(value) for value in column.values if value is not None) if examples else {}
     parts = [", ".join(list(some)[:_EXAMPLES])] if some else []
     if column.remark:

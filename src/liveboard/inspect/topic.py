@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 from liveboard.contract.errors import LiveboardError
-from liveboard.inspect.columns import Column, columns_of
+from liveboard.contract.types import column_type
+from liveboard.inspect.columns import SeenColumn, columns_of
 from liveboard.inspect.formats import FoundFormat, Row, SampledRecord, key_fields, read, schema_ids
 from liveboard.inspect.guess import words
 
 READABLE = (FoundFormat.JSON, FoundFormat.DEBEZIUM)
-_KEY_TYPES = ("string", "boolean", "bigint", "date")
 _LONGEST_EXAMPLE = 200
 
 Key = Row | str
@@ -31,7 +31,7 @@ class Topic:
     tombstones: int
     others: int
     """Records of another format than most: they would be rejected."""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SeenColumn, ...] = ()
     empty: tuple[tuple[str, ...], ...] = ()
     """Fields that were always null."""
     left_out: tuple[tuple[str, ...], ...] = ()
@@ -57,7 +57,7 @@ class Topic:
         """Whether a board can show it."""
         return bool(self.columns)
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> SeenColumn | None:
         """The column of this name."""
         return next((column for column in self.columns if column.name == name), None)
 
@@ -122,12 +122,15 @@ def describe(name: str, records: Sequence[SampledRecord], *, compacted: bool = F
     )
 
 
-def can_be_key(column: Column) -> bool:
-    """Whether a join or a table by key can have the column as its key."""
-    return column.type in _KEY_TYPES
+def can_be_key(column: SeenColumn) -> bool:
+    """Whether the column is proposed as the key of a join or of a table by key."""
+    kind = column_type(column.type)
+    # An amount could be a key, but nobody means it to be one.
+    is_amount = kind.name == "decimal" and kind.parameters[1] > 0
+    return not kind.not_a_key and not is_amount
 
 
-def _key_columns(columns: Sequence[Column], keys: Sequence[Key]) -> tuple[str, ...]:
+def _key_columns(columns: Sequence[SeenColumn], keys: Sequence[Key]) -> tuple[str, ...]:
     """The columns that every record's Kafka key has the values of."""
     if all(isinstance(key, str) for key in keys):
         equal = (c for c in columns if can_be_key(c) and all(map(_is_text_of, keys, c.values)))
@@ -145,7 +148,7 @@ def _is_text_of(key: Key, value: Any) -> bool:
     return value is not None and not isinstance(value, bool) and key in (str(value), f'"{value}"')
 
 
-def _row_key(columns: Sequence[Column], key: tuple[str, ...], *, are_texts: bool) -> tuple[tuple[str, ...], str]:
+def _row_key(columns: Sequence[SeenColumn], key: tuple[str, ...], *, are_texts: bool) -> tuple[tuple[str, ...], str]:
     """The columns that tell rows apart, and the one of them that has to be made of the Kafka key."""
     if key:
         return key, ""
@@ -156,7 +159,7 @@ def _row_key(columns: Sequence[Column], key: tuple[str, ...], *, are_texts: bool
     return tuple([name for name in always if words(name)[-1:] == ["id"]] or always)[:1], ""
 
 
-def _unique(columns: Sequence[Column]) -> str:
+def _unique(columns: Sequence[SeenColumn]) -> str:
     for column in columns:
         if can_be_key(column) and not column.nulls and len(set(column.values)) == len(column.values) > 1:
             return column.name

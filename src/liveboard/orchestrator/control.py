@@ -92,7 +92,7 @@ class ControlTopic:
         return sorted(read, key=_age)
 
     def _look_for_problems(self, found: Iterable[KafkaMessage]) -> None:
-        # The client says once that it is refused, and never that it is not any more.
+        # The client says once that it is refused. It does not say when it may read again, so we ask.
         if any(error.code() in REFUSED for message in found if (error := message.error())):
             self.problem = trouble.permission([self.topic], "read")
         elif self.problem and time.monotonic() > self._ask_at:

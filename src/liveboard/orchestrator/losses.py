@@ -35,8 +35,8 @@ class MadeAgain(LiveboardError):
     """A topic is not the one that the generation has read."""
 
 
-class Gap(NamedTuple):
-    """Records that are not there any more: from `begin` up to, not including, `end`."""
+class Deletion(NamedTuple):
+    """Records that Kafka has deleted before they were read: from `begin` up to, not including, `end`."""
 
     topic: str
     partition: int
@@ -59,24 +59,24 @@ class Gap(NamedTuple):
         )
 
 
-def gaps(read: Offsets, begins: Offsets) -> list[Gap]:
+def deletions(read: Offsets, begins: Offsets) -> list[Deletion]:
     """What is missing between the offsets to read next and the topics' beginnings; other partitions are new."""
     found = [
-        Gap(topic, int(partition), read.get(topic, {}).get(partition, 0), begin)
+        Deletion(topic, int(partition), read.get(topic, {}).get(partition, 0), begin)
         for topic, partitions in begins.items()
         for partition, begin in partitions.items()
     ]
-    return [gap for gap in found if gap.records > 0]
+    return [deletion for deletion in found if deletion.records > 0]
 
 
-def added(lost: Mapping[str, Lost], found: Iterable[Gap]) -> dict[str, Lost]:
+def added(lost: Mapping[str, Lost], found: Iterable[Deletion]) -> dict[str, Lost]:
     """What is on record of a generation's losses, with these; one that is found again counts once."""
     after = dict(lost)
-    for gap in found:
-        place = f"{gap.topic}-{gap.partition}"
-        before = after.get(place, Lost(gap.topic))
-        again = before.newest if before.begin == gap.begin else 0
-        after[place] = Lost(gap.topic, before.records - again + gap.records, gap.begin, gap.records)
+    for deletion in found:
+        place = f"{deletion.topic}-{deletion.partition}"
+        before = after.get(place, Lost(deletion.topic))
+        again = before.newest if before.begin == deletion.begin else 0
+        after[place] = Lost(deletion.topic, before.records - again + deletion.records, deletion.begin, deletion.records)
     return after
 
 
@@ -118,7 +118,7 @@ class Losses:
         }
         if why := self.replaced(name):
             raise MadeAgain(why)
-        found = gaps(read, self._admin.offsets(there, "earliest"))
+        found = deletions(read, self._admin.offsets(there, "earliest"))
         if not found:
             return False
         self._tell(name, found)
@@ -135,7 +135,7 @@ class Losses:
         """Tells which records a build may not have read because they were deleted since it was begun."""
         start = self._record.status.generations[name].starting_offsets
         counts = {topic: len(partitions) for topic, partitions in start.items()}
-        self._tell(name, gaps(start, self._admin.offsets(counts, "earliest")))
+        self._tell(name, deletions(start, self._admin.offsets(counts, "earliest")))
 
     def replaced(self, name: str) -> str:
         """Says which topics of the generation were deleted and made again; empty while none was.
@@ -155,18 +155,21 @@ class Losses:
         again = {topic for topic, id in (live.topics if live else {}).items() if topics.get(topic, id) != id}
         self._write(name, {f"{topic}+": [topic, 0, 0, _made_again([topic]), None] for topic in again})
 
-    def _tell(self, name: str, found: list[Gap]) -> None:
+    def _tell(self, name: str, found: list[Deletion]) -> None:
         if not found:
             return
         # A rejected record's key ends with its offset.
-        rows = {f"{gap.topic}-{gap.partition}-{gap.begin}+": [*gap[:3], gap.sentence, None] for gap in found}
+        rows = {
+            f"{deletion.topic}-{deletion.partition}-{deletion.begin}+": [*deletion[:3], deletion.sentence, None]
+            for deletion in found
+        }
         self._write(name, rows)
         record = self._record.status.generations[name]
         told = changed(record, lost=added(record.lost, found))
         if told != record:
             self._keep(name, told)
-            for gap in found:
-                self._log(f"{name}: of topic '{gap.topic}', partition {gap.partition}, {gap.sentence}")
+            for deletion in found:
+                self._log(f"{name}: of topic '{deletion.topic}', partition {deletion.partition}, {deletion.sentence}")
 
     def _keep(self, name: str, record: GenerationRecord) -> None:
         status = self._record.status
@@ -190,10 +193,10 @@ class Losses:
             raise LiveboardError(f"cannot write to {topic} which records were deleted before they were read: {why}")
 
 
-def _after(read: Offsets, found: Iterable[Gap]) -> Offsets:
+def _after(read: Offsets, found: Iterable[Deletion]) -> Offsets:
     after = {topic: dict(partitions) for topic, partitions in read.items()}
-    for gap in found:
-        after.setdefault(gap.topic, {})[str(gap.partition)] = gap.end
+    for deletion in found:
+        after.setdefault(deletion.topic, {})[str(deletion.partition)] = deletion.end
     return after
 
 

@@ -29,7 +29,7 @@ from liveboard.orchestrator.record import BoardRecord, LoginLost
 from liveboard.orchestrator.standby import Standby
 from liveboard.orchestrator.workplace import KafkaAccess, Log, Workplace
 from liveboard.pipeline import sizing
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 from liveboard.pipeline.session import Launched, is_local
 
 _KNOCK_S = 4.0
@@ -174,8 +174,8 @@ def checkpoint_root(settings: Settings, directory: Path, admin: Admin) -> str:
     """
     shared = settings.storage.checkpoints
     if not shared:
-        return directory.as_uri()
-    address = shared if "://" in shared else Path(shared).resolve().as_uri()
+        return local_address(directory)
+    address = shared if "://" in shared else local_address(Path(shared).resolve())
     return f"{address.rstrip('/')}/{settings.board.name}-{admin.cluster_id()}"
 
 

@@ -21,7 +21,10 @@ _JSON_OPTIONS = {
 
 
 def fitting(value: Expr, type_: AvroType, column: Column) -> Expr | None:
-    """The value of an Avro type as one of the column's type; null where it does not fit, None if no value of it can."""
+    """What makes a value of the column's type of an Avro value, or null where that does not fit.
+
+    None if no value of this Avro type can fit.
+    """
     return AVRO_FIELDS[column.kind.name](value, type_, column)
 
 

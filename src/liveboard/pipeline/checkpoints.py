@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,11 @@ from liveboard.kafka.admin import Offsets
 
 # In a file of offsets: after the format's version and the settings comes a line for each source, and there is one.
 _OFFSETS = 2
+
+
+def local_address(directory: Path) -> str:
+    """A directory of this machine as Hadoop reads it: as it is, while `Path.as_uri` writes a blank as `%20`."""
+    return f"file://{directory.absolute()}"
 
 
 class Damaged(LiveboardError):

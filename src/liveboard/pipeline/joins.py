@@ -6,7 +6,9 @@
 | asof  | every left record          | the newest right record of its key that is not after it | has a row, with nulls |
 | inner | every pair of a key        | a left record and a right record                        | has none              |
 
-Left and right are as in the configuration: left drives, right enriches. A record without a key matches nothing.
+Left and right are as in the configuration: left drives, which means that it has the rows, and right enriches them. In
+an inner join no side drives, unless one is a table by key: then the other one drives, and of two such tables the left
+one. A record without a key matches nothing.
 
 A side can be a table by key. Then only the newest record of the key counts, by position, and its body is null where it
 removes the row. A left one has one row for the key. What was removed enriches nothing, and in an inner join takes its

@@ -19,7 +19,7 @@ from liveboard.install import java, libraries
 from liveboard.kafka.admin import Admin, total
 from liveboard.kafka.broker import Broker
 from liveboard.pipeline import session
-from liveboard.pipeline.checkpoints import Checkpoints
+from liveboard.pipeline.checkpoints import Checkpoints, local_address
 from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.plan import Plan
 
@@ -58,7 +58,7 @@ def _run(work: Path) -> None:
         conf = {"spark.driver.extraJavaOptions": " ".join(map(shlex.quote, java.caching(work / "spark.aot")))}
         spark = session.create(SparkSettings(conf=conf), work / "spark")
         plan = Plan(names, "g1", board, offsets, client)
-        generation = Generation(spark, lambda: plan, "g1", Checkpoints(spark, work.as_uri()), "5 minutes")
+        generation = Generation(spark, lambda: plan, "g1", Checkpoints(spark, local_address(work)), "5 minutes")
         _produce(client, topics)
         generation.build()
         while not generation.is_built():

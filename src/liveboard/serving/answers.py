@@ -20,7 +20,7 @@ from liveboard.serving.metrics import Counters
 from liveboard.serving.pacing import Pace
 from liveboard.serving.sql_process import ProcessDied, SqlProcess
 from liveboard.serving.table import Applied, Table
-from liveboard.sql.messages import Asked, Forget, Limits, Load, Prepare, Prepared, Put, Run, SqlAnswer
+from liveboard.sql.messages import Asked, Forget, Load, Prepare, Prepared, Put, Run, SqlAnswer, StatementLimits
 
 KEPT_S = 30.0
 _SENT_AT_ONCE = 2_000
@@ -31,7 +31,7 @@ _CHANGED_PART = 0.5
 
 _T = TypeVar("_T")
 
-Tables = Callable[[], Mapping[str, Table]]
+TablesNow = Callable[[], Mapping[str, Table]]
 """The tables that a statement may name, as they are now."""
 
 
@@ -40,7 +40,7 @@ class Asking:
     """A statement, and what is known of its last answer."""
 
     sql: str
-    tables: Tables
+    tables: TablesNow
     key: tuple[str, ...] = ()
     is_live: bool = False
     is_lasting: bool = False
@@ -71,7 +71,7 @@ class Answers:
     def __init__(self, kind: str, limits: LimitSettings, counters: Counters, kept_s: float = KEPT_S) -> None:
         self._kind = kind
         self._counters = counters
-        self._process = SqlProcess(Limits(limits.sql_seconds, limits.sql_memory_mb, limits.sql_rows))
+        self._process = SqlProcess(StatementLimits(limits.sql_seconds, limits.sql_memory_mb, limits.sql_rows))
         self._thread = ThreadPoolExecutor(1, f"sql {kind}")
         self._most = limits.sql_waiting
         self._most_s = limits.sql_seconds
@@ -94,7 +94,7 @@ class Answers:
     def asking(
         self,
         sql: str,
-        tables: Tables,
+        tables: TablesNow,
         key: tuple[str, ...] = (),
         *,
         is_live: bool = False,

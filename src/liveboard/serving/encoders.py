@@ -21,24 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from liveboard.arrow import arrow_type
 from liveboard.contract.schema import Column
-from liveboard.contract.types import TYPES
 
 _BATCH_ROWS = 10_000
 _ROW_GROUP_ROWS = 100_000
 
-# By the names that the contract has for them; a decimal has its digits as arguments.
-_ARROW_TYPES: dict[str, Callable[..., pa.DataType]] = {
-    "string": pa.string,
-    "bool": pa.bool_,
-    "int32": pa.int32,
-    "int64": pa.int64,
-    "double": pa.float64,
-    "decimal128": pa.decimal128,
-    "date32[day]": pa.date32,
-    "timestamp[us, tz=UTC]": lambda: pa.timestamp("us", tz="UTC"),
-    "binary": pa.binary,
-}
 _QUOTED = re.compile(r'[",\r\n]|^$')
 
 
@@ -131,7 +119,7 @@ class ArrowEncoder:
         self._columns = columns
         self._sink = _Sink()
         self._pending: list[pa.RecordBatch] = []
-        self._writer = self._open(pa.schema([(column.name, arrow_type(column)) for column in columns]))
+        self._writer = self._open(pa.schema([(column.name, arrow_type(column.kind)) for column in columns]))
 
     def rows(self, rows: Rows) -> bytes:
         """Batches, when there are enough rows for one."""
@@ -185,14 +173,9 @@ def _text(value: Any) -> str:
     return repr(value) if type(value) is not bool else "true" if value else "false"
 
 
-def arrow_type(column: Column) -> pa.DataType:
-    """What the values of a column are in Arrow."""
-    return _ARROW_TYPES[TYPES[column.kind.name].arrow](*column.kind.parameters)
-
-
 def arrow_array(values: list[Any], column: Column) -> pa.Array:
     """Values of a column, given as the JSON of its rows holds them."""
-    return _ARRAYS[column.kind.name](values, arrow_type(column))
+    return _ARRAYS[column.kind.name](values, arrow_type(column.kind))
 
 
 def _integers(values: list[Any], type_: pa.DataType) -> pa.Array:

@@ -241,7 +241,7 @@ class Feed:
 
     def _assign_saved(self, consumer: Consumer) -> None:
         topic = self._names.saved
-        # Nothing comes of a topic that may not be read. Before somebody keeps something, there is no such topic.
+        # If Kafka refuses to let us read the topic, or nobody has kept anything yet, there is no record to wait for.
         with contextlib.suppress(KafkaException):
             if error := consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].error:
                 self._handover.do(self._saved.heard, error.code() in REFUSED)

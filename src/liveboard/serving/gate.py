@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 
-from liveboard.contract.frames import Code, FrameError
-from liveboard.serving.auth import Grant, Keys
+from liveboard.contract.frames import Code, FrameError, Role
+from liveboard.serving.auth import Grant, Keys, bearer
 from liveboard.serving.metrics import Counters
 from liveboard.serving.throttle import Throttle
 
 _PORTS = {"http": 80, "https": 443}
 
 _log = logging.getLogger(__name__)
+
+Endpoint = Callable[[Request, Grant], Awaitable[Response]]
+"""Answers a request of somebody whose key allows this much."""
 
 
 class Gate:
@@ -42,6 +46,25 @@ class Gate:
         if wait_s:
             self._counters.slowed()
             raise TooFast(math.ceil(wait_s))
+
+    def with_key(self, endpoint: Endpoint, role: Role = Role.VIEWER) -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint, for those who bring a key of the role; the others get an error."""
+
+        async def checked(request: Request) -> Response:
+            if request.method not in ("GET", "HEAD"):
+                self.check_origin(request)
+            key = bearer(request.headers.get("authorization"))
+            if key is None:
+                self._counters.refused()
+                raise FrameError(
+                    Code.UNAUTHORIZED, "expected the header Authorization: Bearer <key>, found another or none"
+                )
+            grant = await self.grant(request, key)
+            if role is Role.ADMIN and grant.role is not Role.ADMIN:
+                raise Forbidden(f"expected a key with the role admin, found one with the role {grant.role}")
+            return await endpoint(request, grant)
+
+        return checked
 
     async def grant(self, connection: HTTPConnection, key: str) -> Grant:
         """What the key allows; otherwise a FrameError, and the address has one try less."""

@@ -9,7 +9,7 @@ from liveboard.contract.errors import LiveboardError
 from liveboard.contract.frames import Code, FrameError
 from liveboard.kafka import trouble
 from liveboard.serving.auth import Grant
-from liveboard.serving.saved import Document, Kept, Place, Saved, SavedKind, check_place, document_of, view_of
+from liveboard.serving.saved import Kept, Place, Saved, SavedDocument, SavedKind, check_place, document_of, view_of
 from liveboard.serving.sql_views import SqlViews
 from liveboard.serving.topic_writer import TopicWriter
 
@@ -50,7 +50,7 @@ class Keeping:
         _, offset = await self._writer.write(None, msgspec.json.encode(place))
         self._saved.wrote(place, None, offset)
 
-    async def _defined(self, grant: Grant, place: Place, document: Document) -> Document:
+    async def _defined(self, grant: Grant, place: Place, document: SavedDocument) -> SavedDocument:
         """The same with the tables that the view reads; a FrameError if it cannot be answered."""
         if self._sql is None:
             raise FrameError(Code.BAD_SQL, "expected a server that answers SQL, found one that does not")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from liveboard.contract.frames import FrameError
 from liveboard.contract.schema import Column
-from liveboard.serving.answers import Answers, Tables
+from liveboard.serving.answers import Answers, TablesNow
 from liveboard.serving.table import Applied, Table
 from liveboard.sql.messages import SqlAnswer
 
@@ -40,7 +40,7 @@ class LiveStatement:
     """One of them; `table` is its last answer, and None until there is a first one."""
 
     def __init__(
-        self, name: str, sql: str, answers: Answers, tables: Tables, key: tuple[str, ...], audience: Audience
+        self, name: str, sql: str, answers: Answers, tables: TablesNow, key: tuple[str, ...], audience: Audience
     ) -> None:
         self.name = name
         self.sql = sql

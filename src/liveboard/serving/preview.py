@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -17,6 +19,7 @@ from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.names import Names, is_topic_name
 from liveboard.contract.paths import Path
 from liveboard.contract.schema import Column
+from liveboard.contract.types import ColumnType
 from liveboard.serving import records
 from liveboard.serving.auth import Grant
 from liveboard.serving.catalogue import Catalogue
@@ -25,7 +28,11 @@ from liveboard.serving.records import Lookups
 
 _SAMPLED = 200
 _REASONS = 3
-_BITS = {"int": 31, "bigint": 63}
+# As pipeline/fields.py takes them.
+_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?", re.ASCII)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+_Fits = Callable[[Any, ColumnType], bool]
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -143,28 +150,40 @@ def _unfit(document: Any, columns: Sequence[Column]) -> str:
     for column in columns:
         if column.origin or column.unit:
             continue
-        found, fits = _at(document, column.steps), _FITS.get(column.kind.name)
-        if found is not None and fits is not None and not fits(found):
+        found = _at(document, column.steps)
+        if found is not None and not _FITS[column.kind.name](found, column.kind):
             return f"{column.place}: expected {column.type}, found {_KINDS.get(type(found), 'something else')}"
     return ""
 
 
-def _whole(bits: int) -> Callable[[Any], bool]:
-    return lambda found: isinstance(found, int) and not isinstance(found, bool) and -(2**bits) <= found < 2**bits
+def _whole(bits: int) -> _Fits:
+    return lambda found, _: isinstance(found, int) and not isinstance(found, bool) and -(2**bits) <= found < 2**bits
 
 
-def _number(found: Any) -> bool:
+def _number(found: Any, _: ColumnType) -> bool:
     return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
 
 
-def _moment(read: Callable[[str], object]) -> Callable[[Any], bool]:
-    def fits(found: Any) -> bool:
+def _decimal(found: Any, kind: ColumnType) -> bool:
+    if not isinstance(found, int | float | str) or not _NUMBER.fullmatch(str(found)):
+        return False
+    precision, scale = kind.parameters
+    unscaled = Fraction(str(found)) * 10**scale
+    return bool(unscaled.denominator == 1 and abs(unscaled) < 10**precision)
+
+
+def _moment(read: Callable[[str], object]) -> _Fits:
+    def fits(found: Any, _: ColumnType) -> bool:
         try:
             return isinstance(found, str) and bool(read(found))
         except ValueError:
             return False
 
     return fits
+
+
+def _base64(found: Any, _: ColumnType) -> bool:
+    return isinstance(found, str) and len(found) % 4 == 0 and _BASE64.fullmatch(found) is not None
 
 
 _KINDS = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
@@ -174,13 +193,16 @@ _ROWS: dict[FormatName, Callable[[Any], Any] | None] = {
     "debezium": _changed_row,
     "avro": None,
 }
-# A type that is not here is taken to fit: it is the pipeline that judges.
-_FITS: dict[str, Callable[[Any], bool]] = {
-    "string": lambda found: isinstance(found, str),
-    "boolean": lambda found: isinstance(found, bool),
-    "int": _whole(_BITS["int"]),
-    "bigint": _whole(_BITS["bigint"]),
+# Whether what JSON has is of the type.
+_FITS: dict[str, _Fits] = {
+    "string": lambda found, _: isinstance(found, str),
+    "boolean": lambda found, _: isinstance(found, bool),
+    "int": _whole(31),
+    "bigint": _whole(63),
     "double": _number,
+    "decimal": _decimal,
     "date": _moment(date.fromisoformat),
     "timestamp": _moment(datetime.fromisoformat),
+    "json": lambda found, _: True,
+    "binary": _base64,
 }

@@ -16,6 +16,16 @@ class Readiness:
         self._sql = sql
 
     @property
+    def live(self) -> str | None:
+        """The live generation."""
+        return self._catalogue.live
+
+    @property
+    def outage(self) -> str:
+        """Why Kafka does not answer; empty where it does."""
+        return self._health.outage
+
+    @property
     def lacking(self) -> str:
         """What viewers would miss here, in a sentence; empty where they find every table."""
         catalogue, health = self._catalogue, self._health

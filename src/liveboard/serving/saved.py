@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     name: str
 
 
-class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SavedDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is kept there; the value of its record."""
 
     state: msgspec.Raw
@@ -86,7 +86,7 @@ class Saved:
         """Whether Kafka does not let the topic be read."""
         self.defined: Callable[[str, View | None], None] = lambda name, view: None
         """Who is told of the views in SQL that come, change, and go."""
-        self._documents: dict[Place, Document] = {}
+        self._documents: dict[Place, SavedDocument] = {}
         self._taken = -1
         # What was written here and is not read yet, by its offset.
         self._ahead: dict[Place, int] = {}
@@ -111,7 +111,7 @@ class Saved:
         self.is_refused = is_refused
         self._loaded.set()
 
-    def wrote(self, place: Place, document: Document | None, offset: int) -> None:
+    def wrote(self, place: Place, document: SavedDocument | None, offset: int) -> None:
         """A record that was written here, which is shown before it is read."""
         if offset > self._taken and offset > self._ahead.get(place, -1):
             self._ahead[place] = offset
@@ -130,7 +130,7 @@ class Saved:
             if place.owner in (None, grant.name) and all(map(grant.shows, _tables(place, document)))
         ]
 
-    def check(self, grant: Grant, place: Place, document: Document, limits: LimitSettings) -> None:
+    def check(self, grant: Grant, place: Place, document: SavedDocument, limits: LimitSettings) -> None:
         """Whether the key may keep the document there; otherwise a Forbidden or a FrameError."""
         check_place(grant, place)
         if len(document.tables) > _MAX_TABLES:
@@ -147,7 +147,7 @@ class Saved:
                 Code.TOO_MANY, f"expected up to {limits.saved} views and boards, found {others} {whose}; delete some"
             )
 
-    def _put(self, place: Place, document: Document | None) -> None:
+    def _put(self, place: Place, document: SavedDocument | None) -> None:
         if document is None:
             self._documents.pop(place, None)
         else:
@@ -199,7 +199,7 @@ def check_place(grant: Grant, place: Place) -> None:
         )
 
 
-def document_of(body: bytes) -> Document:
+def document_of(body: bytes) -> SavedDocument:
     """The document in a request's body; otherwise a FrameError."""
     try:
         return _decoded(body)
@@ -207,7 +207,7 @@ def document_of(body: bytes) -> Document:
         raise FrameError(Code.BAD_FRAME, f'expected {{"tables": […], "state": …}} as JSON, found: {error}') from None
 
 
-def view_of(place: Place, document: Document) -> View:
+def view_of(place: Place, document: SavedDocument) -> View:
     """The view that a document of the kind SQL defines; otherwise a FrameError."""
     try:
         definition = msgspec.json.decode(document.state, type=Definition)
@@ -217,10 +217,10 @@ def view_of(place: Place, document: Document) -> View:
     return View(name=place.name, sql=definition.sql, key=definition.key)
 
 
-def _decoded(body: bytes) -> Document:
+def _decoded(body: bytes) -> SavedDocument:
     # As text, since what is kept raw is looked at no further.
-    return msgspec.json.decode(body.decode(), type=Document)
+    return msgspec.json.decode(body.decode(), type=SavedDocument)
 
 
-def _tables(place: Place, document: Document) -> tuple[str, ...]:
+def _tables(place: Place, document: SavedDocument) -> tuple[str, ...]:
     return (*document.tables, place.table) if place.table else document.tables

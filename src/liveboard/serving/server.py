@@ -25,6 +25,7 @@ from liveboard.contract.names import Names
 from liveboard.kafka import security
 from liveboard.serving.app import Routes
 from liveboard.serving.auth import Keys, check_keys, is_loopback
+from liveboard.serving.board_routes import BoardRoutes
 from liveboard.serving.catalogue import Catalogue
 from liveboard.serving.export import Exports
 from liveboard.serving.feed import Feed
@@ -46,6 +47,7 @@ from liveboard.serving.records import Lookups
 from liveboard.serving.saved import Saved
 from liveboard.serving.snapshots import Snapshots
 from liveboard.serving.sql_views import SqlViews
+from liveboard.serving.table_routes import TableRoutes
 from liveboard.serving.throttle import Throttle
 from liveboard.serving.tls import Certificate
 from liveboard.serving.topic_writer import TopicWriter
@@ -174,7 +176,6 @@ class LiveServer:
         readiness = Readiness(self.catalogue, self.feed.health, self.sql)
         counters.registry.register(Gauges(self.catalogue, self.hub, self.views, self.feed, self.sql, readiness))
         self.exports = Exports(limits.exports)
-        control = TopicWriter(self._client_config, self._names.control)
         views_writer = TopicWriter(self._client_config, self._names.saved, is_changelog=True)
         lookups = Lookups()
 
@@ -199,20 +200,24 @@ class LiveServer:
             gate,
             Logins(settings.psk, self._storage / _USED_LINKS if self._storage else None),
             Reception(gate, self.hub, counters, limits),
-            self.catalogue,
-            self.views,
-            self.feed.health,
+            TableRoutes(
+                self.catalogue,
+                self.views,
+                self.exports,
+                Lineage(self.catalogue, lookups, self._client_config),
+                self.sql,
+                limits,
+            ),
+            BoardRoutes(
+                TopicWriter(self._client_config, self._names.control),
+                Topics(self._client_config, self._names),
+                Previews(self.catalogue, lookups, self._client_config, self._names),
+                Keeping(saved, views_writer, self._names.saved, limits, self.sql),
+                limits,
+            ),
             readiness,
-            control,
-            Keeping(saved, views_writer, self._names.saved, limits, self.sql),
-            Topics(self._client_config, self._names),
-            self.exports,
             counters,
             Page(ancestors=settings.frame_ancestors),
-            limits,
-            Lineage(self.catalogue, lookups, self._client_config),
-            Previews(self.catalogue, lookups, self._client_config, self._names),
-            self.sql,
         )
         middleware = []
         if settings.origins:

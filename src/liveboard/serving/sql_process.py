@@ -17,7 +17,7 @@ import psutil
 from liveboard.contract.frames import Code, FrameError
 from liveboard.sql import messages
 from liveboard.sql.lateness import is_late
-from liveboard.sql.messages import Asked, Limits, Prepare, Prepared, Refused, Run, SqlAnswer, Told
+from liveboard.sql.messages import Asked, Prepare, Prepared, Refused, Run, SqlAnswer, StatementLimits, Told
 
 # Of the processor: so long a statement that was interrupted may go on, and the process start and take rows in.
 _GRACE_S = 2.0
@@ -33,7 +33,7 @@ class ProcessDied(FrameError):
 class SqlProcess:
     """One process at a time, asked from one thread at a time; every method takes its time."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: StatementLimits) -> None:
         self.number = 0
         """Counts the processes: what an earlier one knew, this one does not."""
         self._limits = limits

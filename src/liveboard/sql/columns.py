@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from liveboard.arrow import arrow_type
 from liveboard.contract.schema import Column
-from liveboard.serving.encoders import arrow_array, arrow_type
+from liveboard.serving.encoders import arrow_array
 
 _BLOCK = 8_192
 _IN_PLACE = array("i", range(_BLOCK))
@@ -31,7 +32,7 @@ class ColumnTable:
     def __init__(self, columns: Sequence[Column], needed: Sequence[str]) -> None:
         self._count = len(columns)
         self._columns = [(place, column) for place, column in enumerate(columns) if column.name in needed]
-        self._schema = pa.schema([(column.name, arrow_type(column)) for _, column in self._columns])
+        self._schema = pa.schema([(column.name, arrow_type(column.kind)) for _, column in self._columns])
         self._blocks: dict[int, _Block] = {}
 
     def put(self, changes: Iterable[tuple[int, bytes | None]]) -> None:

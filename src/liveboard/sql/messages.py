@@ -12,7 +12,7 @@ ColumnPair = tuple[str, str]
 """A column's name and its type as schemas write it."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class StatementLimits(msgspec.Struct, frozen=True):
     """What a statement may have."""
 
     seconds: float

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
+from liveboard.arrow import arrow_type
 from liveboard.contract.frames import Code, FrameError
 from liveboard.contract.schema import Column
-from liveboard.serving.encoders import arrow_type
 from liveboard.sql.lateness import is_late
 from liveboard.sql.result import columns_of
 from liveboard.sql.statement import bad, error_text
@@ -48,7 +48,7 @@ class Sandbox:
     def columns(self, sql: str, tables: Mapping[str, Sequence[Column]]) -> list[Column]:
         """The columns of the answer; a FrameError where the statement does not fit the tables."""
         empty = {
-            name: pa.schema([(column.name, arrow_type(column)) for column in columns]).empty_table()
+            name: pa.schema([(column.name, arrow_type(column.kind)) for column in columns]).empty_table()
             for name, columns in tables.items()
         }
         with self._prepared(sql, empty) as relation:

@@ -25,7 +25,6 @@ from liveboard.sql.messages import (
     Begun,
     ColumnPair,
     Forget,
-    Limits,
     Load,
     Prepare,
     Prepared,
@@ -33,6 +32,7 @@ from liveboard.sql.messages import (
     Refused,
     Run,
     SqlAnswer,
+    StatementLimits,
     Told,
 )
 from liveboard.sql.result import Row, changed, encoded
@@ -48,7 +48,7 @@ _NICENESS = 10
 class Worker:
     """Everything that the process has."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: StatementLimits) -> None:
         self._limits = limits
         self._reader = StatementReader()
         self._sandbox = Sandbox(limits.memory_mb, limits.rows, limits.seconds)
@@ -163,7 +163,7 @@ def _listed(places: tuple[int, ...] | None) -> list[int] | None:
 
 def main() -> None:
     """Answers on standard input and output; the limits are its argument."""
-    limits = msgspec.json.decode(sys.argv[1], type=Limits)
+    limits = msgspec.json.decode(sys.argv[1], type=StatementLimits)
     asking, telling = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What is printed by mistake must not come between the answers.
     os.dup2(2, 1)

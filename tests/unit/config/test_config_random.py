@@ -103,7 +103,7 @@ RAWS = st.fixed_dictionaries(
     # A cluster needs a place for checkpoints.
     {
         "storage": st.fixed_dictionaries(
-            {"dir": WORDS, "checkpoints": st.sampled_from(["s3a://bucket/boards", "/shared"])}
+            {"dir": WORDS, "checkpoints": st.sampled_from(["s3a://bucket/boards", "/my shared böard"])}
         )
     },
     optional={

@@ -10,7 +10,7 @@ from liveboard.contract.errors import LiveboardError
 T = TypeVar("T")
 
 
-class Asking:
+class Dialogue:
     """Asks until the answer can be used."""
 
     def __init__(self, show: Callable[[str], None], read: Callable[[str], str] = input) -> None:
