@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -190,6 +191,13 @@ def test_prometheus_takes_what_it_scrapes_and_its_alerts(tmp_path: Path) -> None
     check(promtool, "check", "config", DEPLOY / "prometheus.yml")
 
 
+def test_haproxy_starts_also_where_a_name_leads_nowhere_yet() -> None:
+    haproxy = debian.provide("haproxy", "haproxy", "the test of its configuration")
+    places = {"LISTEN": "127.0.0.1:8080", "SERVER_1": "server-1.invalid:8080", "SERVER_2": "127.0.0.1:8081"}
+    environment = {f"LIVEBOARD_{name}": place for name, place in places.items()}
+    check(haproxy, "-c", "-f", DEPLOY / "haproxy.cfg", **environment)
+
+
 @pytest.mark.skipif(not debian.find("systemd-analyze"), reason="this machine has no systemd")
 @pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").iterdir()), ids=lambda path: path.name)
 def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
@@ -198,8 +206,9 @@ def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
     assert check("systemd-analyze", "verify", copy) == ""
 
 
-def check(*command: str | Path) -> str:
+def check(*command: str | Path, **environment: str) -> str:
     """What a checker says, which must be content."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    variables = {**os.environ, **environment}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables)
     assert done.returncode == 0, done.stdout
     return done.stdout
