@@ -24,6 +24,7 @@ DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
 ALERTS: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]
+ALERT_TESTS: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "alerts_test.yml").read_text())["tests"]
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana.json").read_text())
 METRICS = "".join((ROOT / f"src/liveboard/{place}/metrics.py").read_text() for place in ("serving", "orchestrator"))
 OF_PROXY = {"LIVEBOARD_LISTEN", "LIVEBOARD_SERVER_1", "LIVEBOARD_SERVER_2"}
@@ -156,9 +157,10 @@ EXPRESSIONS = {rule["alert"]: rule["expr"] for rule in ALERTS} | {
     for panel in DASHBOARD["panels"]
     for target in panel["targets"]
 }
+SERIES = {each["series"]: each["series"] for test in ALERT_TESTS for each in test["input_series"]}
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+@pytest.mark.parametrize("expression", (EXPRESSIONS | SERIES).values(), ids=EXPRESSIONS | SERIES)
 def test_every_metric_is_there(expression: str) -> None:
     inside = re.sub(r'"[^"]*"|by \([^)]*\)', "", expression)
     names = set(re.findall(r"\b((?:liveboard|process)_[a-z_]+|up)\b", inside))
@@ -186,9 +188,10 @@ def test_the_image_and_the_manifests_are_as_their_checkers_want_them(command: tu
     check(Path(sys.prefix, "bin", program), *arguments)
 
 
-def test_prometheus_takes_what_it_scrapes_and_its_alerts(tmp_path: Path) -> None:
+def test_prometheus_takes_what_it_scrapes_and_its_alerts_are_raised_when_they_must(tmp_path: Path) -> None:
     promtool = debian.unpack("promtool", "prometheus", "the test of the alerts", tmp_path)
     check(promtool, "check", "config", DEPLOY / "prometheus.yml")
+    check(promtool, "test", "rules", DEPLOY / "alerts_test.yml")
 
 
 def test_haproxy_starts_also_where_a_name_leads_nowhere_yet() -> None:
