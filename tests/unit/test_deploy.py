@@ -29,6 +29,19 @@ DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana.json").read_text())
 METRICS = "".join((ROOT / f"src/liveboard/{place}/metrics.py").read_text() for place in ("serving", "orchestrator"))
 OF_PROXY = {"LIVEBOARD_LISTEN", "LIVEBOARD_SERVER_1", "LIVEBOARD_SERVER_2"}
 OF_PROMETHEUS = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+# As /metrics/executors/prometheus of Spark 4.3 has them.
+OF_EXECUTORS = {
+    f"metrics_executor_{name}"
+    for name in (
+        "JVMHeapMemory_bytes",
+        "JVMOffHeapMemory_bytes",
+        "MajorGCTime_seconds_total",
+        "MinorGCTime_seconds_total",
+        "ProcessTreeJVMRSSMemory_bytes",
+        "activeTasks",
+        "failedTasks_total",
+    )
+}
 
 
 def manifest(kind: str, name: str) -> dict[str, Any]:
@@ -70,12 +83,23 @@ def test_ports_agree() -> None:
     assert [pod["metadata"]["annotations"]["prometheus.io/port"] for _, pod in PODS] == [metrics, server]
     scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     targets = [target for job in scraped for each in job["static_configs"] for target in each["targets"]]
-    assert targets == [f"server-1:{server}", f"server-2:{server}", f"pipeline:{metrics}"]
+    assert targets == [f"server-1:{server}", f"server-2:{server}", f"pipeline:{metrics}", "pipeline:4040"]
     assert {target.split(":")[0] for target in targets} <= COMPOSE["services"].keys()
     proxy = COMPOSE["services"]["balancer"]["environment"]
     assert {proxy[f"LIVEBOARD_SERVER_{number}"] for number in (1, 2)} == set(targets[:2])
     unit = (DEPLOY / "systemd" / "liveboard-pipeline.service").read_text()
     assert f"LIVEBOARD_PIPELINE_METRICS_PORT={metrics}" in unit
+
+
+def test_sparks_executors_are_scraped_where_its_ui_is_on() -> None:
+    [job] = [
+        job
+        for job in yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+        if job["static_configs"][0]["targets"] == ["pipeline:4040"]
+    ]
+    assert job["metrics_path"] == "/metrics/executors/prometheus"
+    told = {"LIVEBOARD_SPARK_CONF": COMPOSE["services"]["pipeline"]["environment"]["LIVEBOARD_SPARK_CONF"]}
+    assert config.load(None, told).spark.conf == {"spark.ui.enabled": "true", "spark.ui.killEnabled": "false"}
 
 
 def test_nothing_runs_as_root() -> None:
@@ -102,6 +126,10 @@ def test_what_is_mounted_is_what_is_used() -> None:
         mounted = dict(volume.split(":") for volume in COMPOSE["services"][name]["volumes"])
         assert mounted[name] == storage
         assert mounted.keys() <= COMPOSE["volumes"].keys()
+    for name in ("balancer", "prometheus"):
+        files = [volume.split(":")[0] for volume in COMPOSE["services"][name]["volumes"] if volume.startswith("./")]
+        assert files
+        assert [file for file in files if not (DEPLOY / file).is_file()] == []
     for _, pod in PODS:
         [container] = pod["spec"]["containers"]
         assert storage in [mount["mountPath"] for mount in container["volumeMounts"]]
@@ -163,10 +191,10 @@ SERIES = {each["series"]: each["series"] for test in ALERT_TESTS for each in tes
 @pytest.mark.parametrize("expression", (EXPRESSIONS | SERIES).values(), ids=EXPRESSIONS | SERIES)
 def test_every_metric_is_there(expression: str) -> None:
     inside = re.sub(r'"[^"]*"|by \([^)]*\)', "", expression)
-    names = set(re.findall(r"\b((?:liveboard|process)_[a-z_]+|up)\b", inside))
+    names = set(re.findall(r"\b((?:liveboard|process|metrics_executor)_[A-Za-z_]+|up)\b", inside))
     assert names
     known = set(re.findall(r'"(liveboard_[a-z_]+)"', METRICS))
-    known |= {f"{name}_total" for name in known} | {f"{name}_bucket" for name in known} | OF_PROMETHEUS
+    known |= {f"{name}_total" for name in known} | {f"{name}_bucket" for name in known} | OF_PROMETHEUS | OF_EXECUTORS
     assert names - known == set()
 
 
