@@ -14,7 +14,7 @@ import debian
 import pytest
 import yaml
 
-from liveboard import config
+from liveboard import __version__, config
 from liveboard.config import Settings, documented_keys
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +85,7 @@ def test_ports_agree() -> None:
     targets = [target for job in scraped for each in job["static_configs"] for target in each["targets"]]
     assert targets == [f"server-1:{server}", f"server-2:{server}", f"pipeline:{metrics}", "pipeline:4040"]
     assert {target.split(":")[0] for target in targets} <= COMPOSE["services"].keys()
+    assert manifest("Service", "liveboard-pipeline")["spec"]["ports"][0]["port"] == int(metrics)
     proxy = COMPOSE["services"]["balancer"]["environment"]
     assert {proxy[f"LIVEBOARD_SERVER_{number}"] for number in (1, 2)} == set(targets[:2])
     unit = (DEPLOY / "systemd" / "liveboard-pipeline.service").read_text()
@@ -102,12 +103,30 @@ def test_sparks_executors_are_scraped_where_its_ui_is_on() -> None:
     assert config.load(None, told).spark.conf == {"spark.ui.enabled": "true", "spark.ui.killEnabled": "false"}
 
 
+def test_the_image_has_a_version_and_takes_what_it_needs_alone() -> None:
+    image = f"liveboard:{__version__}"
+    services = [service for service in COMPOSE["services"].values() if "build" in service]
+    containers = [container for _, pod in PODS for container in pod["spec"]["containers"]]
+    assert {each["image"] for each in (*services, *containers)} == {image}
+    assert {container["imagePullPolicy"] for container in containers} == {"IfNotPresent"}
+    assert f"-t {image} ." in DOCKERFILE
+    [copied] = re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE)
+    ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert ignored == ["*", *(f"!{name}" for name in copied.split())]
+    secret = (DEPLOY / COMPOSE["secrets"]["key"]["file"]).relative_to(ROOT)
+    assert f"/{secret}" in (ROOT / ".gitignore").read_text().splitlines()
+
+
 def test_nothing_runs_as_root() -> None:
     [user] = re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)
     assert int(user) > 0
     for _, pod in PODS:
         assert pod["spec"]["securityContext"]["runAsNonRoot"]
         assert pod["spec"]["securityContext"]["runAsUser"] == int(user)
+        assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["spec"]["containers"]:
+            assert not container["securityContext"]["allowPrivilegeEscalation"]
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     for unit in (DEPLOY / "systemd").iterdir():
         assert "DynamicUser=yes" in unit.read_text()
 
@@ -116,8 +135,17 @@ def test_probes_ask_what_is_there_for_it() -> None:
     [server] = PODS[1][1]["spec"]["containers"]
     assert server["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    [pipeline] = PODS[0][1]["spec"]["containers"]
+    assert {pipeline[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")} == {"/metrics"}
     assert "GET /readyz" in (DEPLOY / "haproxy.cfg").read_text()
     assert "/healthz" in str(COMPOSE["services"]["server-1"]["healthcheck"])
+
+
+def test_pods_get_no_variables_that_are_no_settings() -> None:
+    # Kubernetes makes some of the name of every Service, and `liveboard` is one.
+    with pytest.raises(config.ConfigError, match="LIVEBOARD_SERVICE_HOST"):
+        config.load(None, {"LIVEBOARD_SERVICE_HOST": "10.0.0.1"})
+    assert [pod["spec"]["enableServiceLinks"] for _, pod in PODS] == [False, False]
 
 
 def test_what_is_mounted_is_what_is_used() -> None:
@@ -169,12 +197,23 @@ def test_every_pipeline_waits_for_its_turn_and_goes_on_from_the_others_checkpoin
 def test_kafka_is_the_one_that_comes_with_liveboard() -> None:
     [version] = re.findall(r'name="kafka_2.13" rev="([^"]+)"', (ROOT / "ivy.xml").read_text())
     assert COMPOSE["services"]["broker"]["image"] == f"apache/kafka:{version}"
+    embedded = dict(re.findall(r"^([a-z.]+)=(.*)$", (ROOT / "src/liveboard/kafka/broker.py").read_text(), re.MULTILINE))
+    told = COMPOSE["services"]["broker"]["environment"]
+    composed = {name.removeprefix("KAFKA_").lower().replace("_", "."): value for name, value in told.items()}
+    assert {"auto.create.topics.enable", "log.retention.ms"} <= composed.keys()
+    same = {name for name in composed.keys() & embedded.keys() if "{" not in embedded[name]}
+    assert {name: composed[name] for name in same} == {name: embedded[name] for name in same}
 
 
 def test_selectors_find_their_pods() -> None:
     for kind, pod in PODS:
         [found] = [each for each in MANIFESTS if each["kind"] == kind]
-        assert found["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+        labels = pod["metadata"]["labels"]
+        assert found["spec"]["selector"]["matchLabels"] == labels
+        [spread] = pod["spec"]["topologySpreadConstraints"]
+        assert spread["labelSelector"]["matchLabels"] == labels
+    headless = manifest("Service", manifest("StatefulSet", "liveboard-pipeline")["spec"]["serviceName"])["spec"]
+    assert (headless["clusterIP"], headless["selector"]) == ("None", PODS[0][1]["metadata"]["labels"])
     server = PODS[1][1]["metadata"]["labels"]
     assert manifest("Service", "liveboard")["spec"]["selector"] == server
     assert manifest("PodDisruptionBudget", "liveboard-server")["spec"]["selector"]["matchLabels"] == server
@@ -208,7 +247,10 @@ def test_every_alert_has_its_page_in_the_runbook() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("hadolint", DEPLOY / "Dockerfile"), ("kubernetes-validate", "--strict", DEPLOY / "kubernetes.yaml")],
+    [
+        ("hadolint", DEPLOY / "Dockerfile"),
+        ("kubernetes-validate", "--strict", *sorted(DEPLOY.glob("kubernetes*.yaml"))),
+    ],
     ids=lambda command: command[0],
 )
 def test_the_image_and_the_manifests_are_as_their_checkers_want_them(command: tuple[str | Path, ...]) -> None:
