@@ -275,8 +275,12 @@ def test_haproxy_starts_also_where_a_name_leads_nowhere_yet() -> None:
 @pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").iterdir()), ids=lambda path: path.name)
 def test_systemd_takes_the_units(unit: Path, tmp_path: Path) -> None:
     copy = tmp_path / unit.name.replace("@", "@8081")
-    copy.write_text(unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true"))
-    assert check("systemd-analyze", "verify", copy) == ""
+    shipped = unit.read_text().replace("/opt/liveboard/bin/liveboard", "/bin/true")
+    with_secrets = re.sub(r"^#(?=[A-Z]\w+=)", "", shipped, flags=re.MULTILINE)
+    assert re.findall(r"^LoadCredential=kafka:", with_secrets, re.MULTILINE)
+    for text in (shipped, with_secrets):
+        copy.write_text(text)
+        assert check("systemd-analyze", "verify", copy) == ""
 
 
 def check(*command: str | Path, **environment: str) -> str:
