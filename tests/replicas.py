@@ -106,7 +106,7 @@ def balanced(one: Replica, two: Replica) -> Iterator[str]:
     program = debian.provide("haproxy", "haproxy", "the tests of several servers")
     running = subprocess.Popen([program, "-db", "-f", str(_CONFIGURATION)], env={**os.environ, **environment})
     try:
-        wait(lambda: answer(f"http://127.0.0.1:{port}/readyz"))
+        wait(lambda: answer(f"http://127.0.0.1:{port}/healthz"))
         yield f"http://127.0.0.1:{port}"
     finally:
         running.kill()

@@ -129,6 +129,9 @@ def test_a_viewer_that_loses_its_server_goes_on_at_another_without_a_wrong_row(
                 wrong.append((key, row))
 
     with balanced(one, two) as url, ExitStack() as viewers:
+        # Also not in disguise: the servers would take it for the same path.
+        assert [answer(f"{url}{path}") for path in ("/metrics", "/readyz", "/%6detrics")] == [None] * 3
+        assert answer(f"{one.url}/%6detrics")
         clients = [viewers.enter_context(liveboard.connect(url, KEY)) for _ in range(VIEWERS)]
         windows = [client.subscribe("users_ui", look, (0, 1_000)) for client in clients]
         wait(lambda: one.metric("liveboard_viewers") == two.metric("liveboard_viewers") == VIEWERS / 2)
