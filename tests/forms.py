@@ -16,6 +16,7 @@ from liveboard.contract.board import Board
 from liveboard.contract.changelog import decode_row
 from liveboard.contract.names import REPAIRS, Names
 from liveboard.contract.tables import table_columns
+from liveboard.kafka.admin import Offsets
 from liveboard.kafka.reader import Change
 from liveboard.orchestrator.ending import Windows, keeping
 from liveboard.pipeline.follow import changes, remembered
@@ -76,13 +77,14 @@ def answer(found: DataFrame, plan: Plan) -> Answered:
 
 
 def repaired(
-    spark: SparkSession, found: DataFrame, plan: Plan, asks: Sequence[Row], *, again: bool = False
+    spark: SparkSession, found: DataFrame, plan: Plan, asks: Sequence[Row], overtaken: Offsets | None = None
 ) -> list[Row]:
-    """The window form for the keys that are asked for."""
+    """The window form for the keys that are asked for; once more, where another had read so far."""
     if not asks:
         return []
     topic = frame(spark, [(ask["key"], ask["value"]) for ask in asks], "key string, value string")
-    return rows(asked_for(apart(found), topic, plan), plan, own_rows=False, again=again).collect()
+    flagged_again = asked_for(apart(found), topic, plan, overtaken)
+    return rows(flagged_again, plan, own_rows=False, again=overtaken is not None).collect()
 
 
 def tables(plan: Plan, written: Sequence[Row]) -> dict[str, Table]:

@@ -167,4 +167,9 @@ def test_b33_a_repair_that_is_made_again_writes_as_of_rows_that_belong_to_anothe
     at_first = entries_of(spark, plan.board, [record for record in records if record.offset != 4])
     written = [*answered.changes, *repaired(spark, at_first, plan, answered.asks)]
     assert {row["key"] for row in written[len(answered.changes) :]} == {"0-1", "0-2"}
-    check(plan, records, [*written, *repaired(spark, found, plan, answered.asks, again=True)])
+    # Which rows those are is known by how far it had read. The stream has written the others by itself, perhaps from
+    # records that this repair has not read either.
+    so_far = {source.topic: {"0": 5} for source in plan.board.sources.values()}
+    again = repaired(spark, found, plan, answered.asks, so_far)
+    assert {row["key"] for row in again} == {"0-0", "0-1", "0-2"}
+    check(plan, records, [*written, *again])

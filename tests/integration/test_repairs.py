@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import boards
 import pytest
-from boards import with_suffix
+from boards import FIRST_MS, with_suffix
 from confluent_kafka import Producer
-from harness import PATIENCE_S, Bench, until
+from harness import PATIENCE_S, Bench, Event, until
 
 from liveboard.contract.errors import LiveboardError
+from liveboard.kafka.admin import Offsets
 from liveboard.orchestrator.repairs import Repairs
 from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.history import REPAIR_HEADER
@@ -31,8 +32,10 @@ class Played:
         self.job: Callable[[], None] = lambda: self.write("old", repair=True)
         self.asked: list[tuple[int, int]] = []
         """What each repair was asked for."""
-        self.again: list[bool] = []
-        """Whether each was told that rows were perhaps written before."""
+        self.ends: list[Offsets] = []
+        """How far each was to read."""
+        self.overtaken: list[Offsets | None] = []
+        """How far the one before had read, where it perhaps wrote rows over newer ones."""
 
     def ask(self, who: str) -> None:
         self._send(self._bench.plan().repairs, who, '"u"')
@@ -41,9 +44,10 @@ class Played:
         headers: Any = [(REPAIR_HEADER, b"")] if repair else None
         self._send(self._bench.plan().changelog("left"), "0-1", value, headers)
 
-    def repair(self, end: object, asking: tuple[int, int], *, again: bool) -> None:
+    def repair(self, end: Offsets, asking: tuple[int, int], *, overtaken: Offsets | None) -> None:
         self.asked.append(asking)
-        self.again.append(again)
+        self.ends.append(end)
+        self.overtaken.append(overtaken)
         self.job()
 
     def _send(self, topic: str, key: str, value: str, headers: Any = None) -> None:
@@ -106,6 +110,7 @@ def test_a_repair_that_overtook_the_stream_is_made_again(
 
     def job() -> None:
         first = len(played.asked) == 1
+        bench.produce([Event("users", b"{}", FIRST_MS)])
         if before and first:
             played.write(before)
         played.write("old" if first else "newer", repair=True)
@@ -119,7 +124,8 @@ def test_a_repair_that_overtook_the_stream_is_made_again(
         played.ask("0 b 0-8")
         expect_all_done(repairs, played, after=times)
     assert played.asked == [(0, 1)] * times + [(1, 2)]
-    assert played.again == [True] * times + [False]
+    # Nobody knows how far the one before the start had read.
+    assert played.overtaken == [played.ends[0], *played.ends[: times - 1], None]
 
 
 def test_what_fails_stays_asked_for(bench: Bench) -> None:

@@ -6,9 +6,10 @@ deletes what it took: what is in the topic is what is still to be done, whatever
 The stream goes on meanwhile. Both may write the same row only while the stream still remembers records that, by the
 topics' ends, are forgotten already: while it lags. Then the repair, which began earlier, may put an older row over a
 newer one. So after each repair the changelogs are read from where they ended before it. If the stream has written a
-row there which the repair then wrote otherwise, everything is repaired once more, from later ends. That repair writes
-all as-of rows of the keys: a record that asked may have got an as-of row that by the later ends belongs to another
-record. The first repair after a start does so too, because a crash may have ended the one before.
+row there which the repair then wrote otherwise, everything is repaired once more, from later ends. That repair also
+writes all as-of rows that the one before can have written: a record that asked may have got an as-of row that by the
+later ends belongs to another record. The first repair after a start does so too, because a crash may have ended the one
+before.
 
 What the stream writes after the repair is right, or will be: the stream still comes to the record that corrects it,
 and answers it or asks.
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from confluent_kafka import Message
 
 from liveboard.contract.status import PendingRepairs
-from liveboard.kafka.admin import Admin
+from liveboard.kafka.admin import Admin, Offsets
 from liveboard.kafka.reader import ChangelogReader, records_between
 from liveboard.pipeline.generation import Generation
 from liveboard.pipeline.plan import Plan
@@ -59,7 +60,10 @@ class Repairs:
         self._stop = 0
         self._began = self._next_at = 0.0
         self._in_a_row = 0
-        self._again = True
+        # Whether the repair before perhaps wrote rows over newer ones: it did, it failed, or a crash ended it.
+        self._is_doubtful = True
+        # How far that one had read, if there was one since the start.
+        self._ends: Offsets | None = None
 
     @property
     def pending(self) -> PendingRepairs | None:
@@ -82,9 +86,9 @@ class Repairs:
             running, self._running = self._running, None
             now = time.monotonic()
             self._next_at = now + min(self._in_a_row // _AT_ONCE, _LONGEST_PAUSE) * (now - self._began)
-            self._again = True  # unless it has gone well
+            self._is_doubtful = True  # unless it has gone well
             if running.result():
-                self._again = False
+                self._is_doubtful = False
                 self._admin.delete_records(self._topic, self._stop)
                 self._asked = {offset: asked for offset, asked in self._asked.items() if offset >= self._stop}
 
@@ -107,7 +111,9 @@ class Repairs:
         before = self._admin.offsets(changelogs, "latest")
         # Asked after `before`: what the stream had written by then, it made from records below these ends.
         end = self._admin.offsets(self._admin.require(self._plan.starting_offsets), "latest")
-        self._generation.repair(end, asking, again=self._again)
+        overtaken = (self._ends or end) if self._is_doubtful else None
+        self._ends = end
+        self._generation.repair(end, asking, overtaken=overtaken)
         after = self._admin.offsets(changelogs, "latest")
         return not _overwrites(records_between(self._client_config, before, after))
 

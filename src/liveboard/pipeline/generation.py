@@ -130,13 +130,13 @@ class Generation:
         # Those of a checkpoint ago have ended.
         return bool(stages) and all(s.numActiveTasks + s.numCompletedTasks >= s.numTasks for s in stages)
 
-    def repair(self, end: Offsets, asking: tuple[int, int], *, again: bool) -> None:
+    def repair(self, end: Offsets, asking: tuple[int, int], *, overtaken: Offsets | None) -> None:
         """Writes the rows that the records between these offsets of the repairs topic asked for, as of `end`.
 
-        `again` says that some were perhaps written before, as of other ends.
+        `overtaken` are the ends of a repair that perhaps wrote rows over newer ones.
         """
         self._in_group()
-        history.repair(self._spark, self._plan(), end, asking, again=again)
+        history.repair(self._spark, self._plan(), end, asking, overtaken=overtaken)
 
     def failure(self) -> str:
         """Why the build or the stream has ended with an error; empty while it has not."""

@@ -36,18 +36,20 @@ def build(spark: SparkSession, plan: Plan, end: Offsets) -> None:
     _write(flagged(_entries(spark, plan, end)), plan, own_rows=True, records=records)
 
 
-def repair(spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int], *, again: bool) -> None:
+def repair(
+    spark: SparkSession, plan: Plan, end: Offsets, asking: tuple[int, int], *, overtaken: Offsets | None = None
+) -> None:
     """Writes the joined rows that the records between these offsets of the repairs topic asked for.
 
-    `again` says that some were perhaps written before, as of other ends.
+    `overtaken` are the ends of a repair that perhaps wrote rows over newer ones.
     """
     start, stop = ({plan.repairs: {"0": offset}} for offset in asking)
     asks = spark.read.format("kafka").options(**plan.between(start, stop)).load()
-    found = asked_for(_entries(spark, plan, end), asks.select("key", "value"), plan)
-    _write(found, plan, own_rows=False, again=again, header=REPAIR_HEADER)
+    found = asked_for(_entries(spark, plan, end), asks.select("key", "value"), plan, overtaken)
+    _write(found, plan, own_rows=False, again=overtaken is not None, header=REPAIR_HEADER)
 
 
-def asked_for(found: DataFrame, asks: DataFrame, plan: Plan) -> DataFrame:
+def asked_for(found: DataFrame, asks: DataFrame, plan: Plan, overtaken: Offsets | None = None) -> DataFrame:
     """The entries of the keys that are asked for by these records of the repairs topic, flagged."""
     who = F.split(F.col("key").cast("string"), "[ -]")
     asks = asks.select(
@@ -62,7 +64,23 @@ def asked_for(found: DataFrame, asks: DataFrame, plan: Plan) -> DataFrame:
     askers = asks.select("memory", "side", F.struct("partition", "offset").alias("who"), F.lit(True).alias("asked"))
     at = F.struct("record.partition", "record.offset")
     marked = of_keys.withColumn("who", at).join(F.broadcast(askers), ["memory", "side", "who"], "left")
-    return flagged(marked, asked=F.col("asked").isNotNull(), remembered=_remembered(plan))
+    read_before = None if overtaken is None else _is_below(plan, overtaken)
+    return flagged(marked, F.col("asked").isNotNull(), _remembered(plan), read_before)
+
+
+def _is_below(plan: Plan, ends: Offsets) -> Expr:
+    """Whether the record is before these ends of its topic."""
+    below = [
+        F.when(
+            (F.col("memory") == memory.id) & (F.col("side") == side) & (F.col("record.partition") == int(partition)),
+            F.col("record.offset") < end,
+        )
+        for memory in memories(plan.board)
+        for side in SIDES
+        if (source := memory.source(side))
+        for partition, end in ends.get(source.topic, {}).items()
+    ]
+    return F.coalesce(*below, F.lit(False))
 
 
 def _entries(spark: SparkSession, plan: Plan, end: Offsets) -> DataFrame:
@@ -77,17 +95,21 @@ def apart(found: DataFrame) -> DataFrame:
     return found.withColumn("place", alone)
 
 
-def flagged(found: DataFrame, asked: Expr | None = None, remembered: Expr | None = None) -> DataFrame:
+def flagged(
+    found: DataFrame, asked: Expr | None = None, remembered: Expr | None = None, read_before: Expr | None = None
+) -> DataFrame:
     """Entries whose records say whether they asked (or else all did) and are still remembered (or else none is).
 
-    `known` says whether the stream knows the newest ones, which it never forgets.
+    `known` says whether the stream knows the newest ones, which it never forgets. `read_before` is there in a repair
+    that is made again, and says whether the one before had read the record.
     """
     known = F.lit(remembered is not None)
     asked = F.lit(True) if asked is None else asked
     remembered = F.lit(False) if remembered is None else remembered
-    flags = found.withColumns({"asked": asked, "remembered": remembered})
+    of_repair = {} if read_before is None else {"read_before": read_before}
+    flags = found.withColumns({"asked": asked, "remembered": remembered, **of_repair})
     parts = [F.col("record")[name].alias(name) for name in ("ts", "partition", "offset", "body")]
-    record = F.struct(*parts, "asked", "remembered", known.alias("known"))
+    record = F.struct(*parts, "asked", "remembered", known.alias("known"), *of_repair)
     of_groups = [name for name in (VALUES, UNTIL) if name in found.columns]
     return flags.select("memory", "key", "place", "side", "origin", "cut", record.alias("record"), *of_groups)
 
@@ -111,8 +133,9 @@ def rows(found: DataFrame, plan: Plan, *, own_rows: bool, again: bool = False, r
 
     `records` is how many there are, where there may be many.
 
-    A repair that is made again has all as-of rows of its keys: where a record that asked was put into a row, there may
-    by now be another one, which has not asked.
+    A repair that is made again also has all as-of rows that the one before can have written: where a record that asked
+    was put into a row, there may by now be another one, which has not asked. It has no others. The stream writes those
+    at this moment, and some of them from records that this repair has not read.
     """
     grouped = board_groupings(plan.board)
     changes = [rows_of_groups(found, grouped)] if grouped and own_rows else []
@@ -228,14 +251,15 @@ def _matched_wanted(memory: Memory, join: Join, kind: MatchingKind, again: bool)
     """Whether the row is for the build or the repair to write."""
     record, match = F.col("record"), F.col(_match_column(memory, join, kind))
     driving, other = _sides(memory, join, kind)
-    if kind.matches_in_time and (again or memory.is_by_key(driving)):
-        # When a row is repaired again, the one that asked may no longer be in it. Where the key has one row for all
-        # its records, that is so for any repair.
+    if kind.matches_in_time and memory.is_by_key(driving):
+        # The key has one row for all its records, and the one that asked may no longer be in it.
         return F.col(_ANY_ASKED)
     driving_flag = "known" if memory.is_by_key(driving) else "remembered"
     match_flag = "known" if memory.is_by_key(other) and not kind.matches_in_time else "remembered"
     absent = F.lit(False) if kind.matches_in_time else record["known"]
-    return _wanted(record, match, record[driving_flag], F.coalesce(match[match_flag], absent))
+    wanted = _wanted(record, match, record[driving_flag], F.coalesce(match[match_flag], absent))
+    # When a row is repaired again, the one that asked may no longer be in it.
+    return wanted | (F.col(_ANY_ASKED) & record["read_before"]) if kind.matches_in_time and again else wanted
 
 
 def _paired_rows(found: DataFrame, parts: int, memory: Memory, join: Join, kind: PairingKind) -> DataFrame:
