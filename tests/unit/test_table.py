@@ -108,7 +108,7 @@ def test_b7_a_changed_row_stays_where_it_is_and_a_row_written_again_is_no_change
 def test_b7_what_is_read_at_the_start_is_put_in_order_of_arrival() -> None:
     rows = {b"0-10": row(1, 5), b"0-9": row(2, 5), b"1-3": row(3, 1), b"0-11": row(4, 4)}
     assert in_order(rows)[0] == [b"1-3", b"0-11", b"0-9", b"0-10"]
-    assert in_order({}) == ([], [])
+    assert in_order({})[:2] == ([], [])
 
 
 KEYS = st.binary(max_size=3).filter(lambda key: not key.startswith(b"="))

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,13 @@ MODULE_OPTIONS = [
 ]
 
 
-def start(conf: Mapping[str, str], output: Path, extra: Sequence[Path] = ()) -> subprocess.Popen[bytes]:
+def start(
+    conf: Mapping[str, str], output: Path, extra: Sequence[Path] = (), niceness: int = 0
+) -> subprocess.Popen[bytes]:
     """Starts the driver with a configuration that everyone may read, and connects PySpark to it.
 
     `extra` are jars beside those that every driver has. What Java prints before its log is set up goes to `output`. It
-    ends when its standard input does, so it never outlives this process.
+    ends when its standard input does, so it never outlives this process. `niceness` lets others go first.
     """
     with tempfile.TemporaryDirectory() as directory, output.open("ab") as printed:
         connection = Path(directory, "connection")
@@ -73,8 +76,7 @@ def start(conf: Mapping[str, str], output: Path, extra: Sequence[Path] = ()) -> 
             stdout=printed,
             stderr=printed,
             env={**os.environ, "SPARK_CONNECT_MODE": "0", _CONNECTION_FILE: str(connection)},
-            # Ctrl-C is for us: we end it.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            preexec_fn=partial(_behave, niceness),
         )
         while not connection.exists():
             if process.poll() is not None:
@@ -92,6 +94,12 @@ def start(conf: Mapping[str, str], output: Path, extra: Sequence[Path] = ()) -> 
     for name in _LOOKED_UP:
         setattr(SparkContext._jvm, name, _Remembered(getattr(SparkContext._jvm, name)))
     return process
+
+
+def _behave(niceness: int) -> None:
+    # Ctrl-C is for us: we end it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(niceness)
 
 
 class _Remembered:

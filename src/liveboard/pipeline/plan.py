@@ -75,9 +75,10 @@ class Plan:
 
     def writing(self, *, in_bulk: bool) -> dict[str, str]:
         """Options of whatever writes changelogs."""
-        # The stream waits too, for as little as can be set: the rows of one record go together, and share what a
-        # request costs the broker, the pipeline and every server.
-        batching = {"linger.ms": "20", "batch.size": "262144"} if in_bulk else {"linger.ms": "1"}
+        # The stream sends at once, but one request at a time: the rows that come while Kafka answers go together, and
+        # share what a request costs the broker, the pipeline and every server. Where there are few, none waits.
+        batching = {"linger.ms": "20"} if in_bulk else {"linger.ms": "0", "max.in.flight.requests.per.connection": "1"}
+        batching["batch.size"] = "262144"
         limits = {"max.request.size": str(MAX_CHANGELOG_BYTES), "buffer.memory": str(2 * MAX_CHANGELOG_BYTES)}
         # Writers with the same options share one client, and wait at checkpoints for all that it still has to send.
         # What another generation has left there may be for topics that are gone: it is given up after two minutes.

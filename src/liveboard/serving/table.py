@@ -98,10 +98,12 @@ class Table:
     ) -> Self:
         """A table of rows that came in any order; uses the dictionary up, which becomes the table's own."""
         table = cls(name, generation, columns, max_rows=max_rows)
-        keys, rows = in_order(gathered)
+        keys, rows, places = in_order(gathered)
         positions = cast(dict[bytes, int], gathered)
-        for at, key in enumerate(keys):
-            positions[key] = at
+        # In the order in which they came: in any other, each key would be looked for in another part of the memory.
+        came = _listed(gathered)
+        for at in range(0, len(came), _SORT_SLICE):
+            positions.update(zip(came[at : at + _SORT_SLICE], places[at : at + _SORT_SLICE], strict=True))
         table._keys, table._rows = cast(list[bytes | None], keys), cast(list[bytes | None], rows)
         table._positions = positions
         table.updates = len(positions)
@@ -372,11 +374,11 @@ class _Tail:
         self.looked_at = looked_at
 
 
-def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes]]:
-    """The keys and the values in the table's order."""
+def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes], Sequence[int]]:
+    """The keys and the values in the table's order; and each row's place in it, in the order in which they came."""
     keys, values = _listed(rows), _listed(rows.values())
     if _are_in_order(keys, values):
-        return keys, values
+        return keys, values, range(len(keys))
     # Sorted by Arrow, which lets other threads run meanwhile; Python's own sort does not. Its arrays are made of
     # buffers, since it would first import pandas to look at a list.
     arrays = []
@@ -384,11 +386,20 @@ def in_order(rows: Mapping[bytes, bytes]) -> tuple[list[bytes], list[bytes]]:
         ends = array("i", itertools.accumulate(map(len, ordinals), initial=0))
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(ordinals))]
         arrays.append(pa.Array.from_buffers(pa.binary(), len(ordinals), buffers))
-    table = pa.chunked_array(arrays)
-    order = memoryview(pc.sort_indices(table).buffers()[1]).cast("Q")
-    del table, arrays
-    places = [order[at : at + _SORT_SLICE].tolist() for at in range(0, len(keys), _SORT_SLICE)]
-    return [keys[at] for some in places for at in some], [values[at] for some in places for at in some]
+    found = pc.sort_indices(pa.chunked_array(arrays))
+    del arrays
+    order = memoryview(found.buffers()[1]).cast("Q")
+    # An order is a permutation, and what sorts a permutation is its inverse.
+    places = memoryview(pc.sort_indices(found).buffers()[1]).cast("Q")
+    return _taken(keys, order), _taken(values, order), places
+
+
+def _taken(items: Sequence[bytes], order: memoryview) -> list[bytes]:
+    """The items in that order, taken in steps between which other threads can run."""
+    taken: list[bytes] = []
+    for at in range(0, len(order), _SORT_SLICE):
+        taken += map(items.__getitem__, order[at : at + _SORT_SLICE])
+    return taken
 
 
 def _listed(items: Iterable[bytes]) -> list[bytes]:
