@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import spreading
-from harness import ROOMY
+from harness import QUICK_SPARK, code_generated
 from hypothesis import HealthCheck, Phase, settings
 from pyspark.sql import SparkSession
 from secured import SecuredBroker
@@ -22,9 +22,12 @@ from liveboard.pipeline import session
 
 # A Java that runs for a minute does not get back what its second compiler takes: without it, two tests of crashes took
 # 79 s of the processor instead of 130 s. Nor what the first one takes for code that runs a few hundred times. What it
-# has compiled must fit, or it clears out its whole heap with it. Every Java that a test starts hears of it, whoever
-# starts it.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=5 -XX:ReservedCodeCacheSize=240m"
+# has compiled must fit, or it clears out its whole heap with it. Nor does it verify the code of jars that every run
+# verifies: 7 % of the tests of joins. Every Java that a test starts hears of it, whoever starts it.
+_QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=5 -XX:ReservedCodeCacheSize=240m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 os.environ["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {_QUICK}".strip()
 
 # Reproducible, and without shrinking: an example here takes seconds, and the first that fails says enough.
@@ -71,9 +74,16 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark session."""
-    running = session.create(SparkSettings(conf=ROOMY), tmp_path_factory.mktemp("spark"))
+    running = session.create(SparkSettings(conf=QUICK_SPARK), tmp_path_factory.mktemp("spark"))
     yield running
     session.end(running)
+
+
+@pytest.fixture
+def generated_code(spark: SparkSession) -> Iterator[None]:
+    """The code that Spark generates for queries, as users have it."""
+    with code_generated(spark, True):
+        yield
 
 
 @pytest.fixture

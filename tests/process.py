@@ -31,8 +31,8 @@ class Pipeline:
             **os.environ,
             "LIVEBOARD_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
             "LIVEBOARD_STORAGE_DIR": str(directory / "storage"),
-            # Often enough for tests of a minute; with each, Spark plans the whole query again.
-            "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "15 s",
+            # With each, Spark plans the whole query again. Tests of crashes have more of them.
+            "LIVEBOARD_SPARK_CHECKPOINT_INTERVAL": "1 minute",
             "LIVEBOARD_SPARK_CONF": spark_conf(QUICK_SPARK),
             "LIVEBOARD_BOARD": board_toml(board),
             **environment,

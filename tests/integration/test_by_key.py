@@ -82,7 +82,7 @@ def test_b33_b38_rows_of_forgotten_records_follow_the_row_of_their_key(
         return Event("users", value, FIRST_MS + at, key=b"u")
 
     bench.produce([account(1), account(2), user(15, "Ada")])
-    with code_generated(spark, False), closing(bench), followed(spark, bench, checkpoint):
+    with closing(bench), followed(spark, bench, checkpoint):
         for event in (account(3), user(5, "Grace"), user(25, None), user(12, "Edith"), user(31, None)):
             bench.produce([event])
             bench.expect_oracle()

@@ -73,8 +73,7 @@ def test_b2_another_board_needs_no_code(
 def test_b37_nested_documents_are_read_and_joined(
     kafka: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    with code_generated(spark, False):
-        check(kafka, spark, tmp_path_factory.mktemp("nested"), boards.SHOP, data)
+    check(kafka, spark, tmp_path_factory.mktemp("nested"), boards.SHOP, data)
 
 
 def test_b5_every_kind_of_bad_record_is_told_apart(kafka: str, spark: SparkSession, checkpoint: Path) -> None:
@@ -123,6 +122,7 @@ def test_b3_reading_from_the_end_leaves_history_out(kafka: str, spark: SparkSess
         assert [row[0] for row in bench.table("final_ui").values()] == ["new"]
 
 
+@pytest.mark.usefixtures("generated_code")
 @pytest.mark.parametrize("how", ["inner", "asof"])
 def test_one_answer_per_record_under_a_burst(kafka: str, spark: SparkSession, checkpoint: Path, how: str) -> None:
     """The design rests on it: Real-Time Mode answers every record, however many of a key come at once."""
@@ -141,6 +141,7 @@ def test_one_answer_per_record_under_a_burst(kafka: str, spark: SparkSession, ch
         bench.expect_oracle()
 
 
+@pytest.mark.usefixtures("generated_code")
 def test_b32_a_key_with_millions_of_pairs_is_built_in_the_default_heap(
     kafka: str, spark: SparkSession, checkpoint: Path
 ) -> None:

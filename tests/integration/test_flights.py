@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from liveboard.contract.board import Board, Join, Source
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("generated_code")]
 
 FIRST_DAYS = "month == 1 and day <= 3"
 SCHEMAS = {

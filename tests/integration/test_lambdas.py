@@ -7,7 +7,7 @@ from kafkaless import frame
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("generated_code")]
 
 
 def _nested() -> Column:

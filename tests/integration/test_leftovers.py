@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 from boards import FIRST_MS
-from harness import Bench, Event, code_generated, until
+from harness import Bench, Event, until
 from pyspark.sql import SparkSession
 
 from liveboard.config import Settings, StorageSettings, default_board
@@ -63,15 +63,14 @@ def test_b11_b35_an_owner_that_has_another_storage_builds_anew(
     # The worker's Spark instead of one for each owner.
     monkeypatch.setattr(service._Service, "_spark", lambda _: nullcontext(SimpleNamespace(session=spark)))
     random = Random(5)
-    with code_generated(spark, False):
-        with owned(kafka, tmp_path / "first") as first, closing(Bench(kafka, BOARD, first)) as bench:
-            bench.produce(some_events(random))
-            bench.expect_oracle()
-            bench.produce(some_events(random))
-        with owned(kafka, tmp_path / "second") as second, closing(Bench(kafka, BOARD, second)) as bench:
-            assert second != first
-            bench.produce(some_events(random))
-            bench.expect_oracle()
-            # What another owner has left is not ours to delete.
-            checkpoints = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/pipeline/g*")}
-            assert checkpoints == {f"first/pipeline/{first}", f"second/pipeline/{second}"}
+    with owned(kafka, tmp_path / "first") as first, closing(Bench(kafka, BOARD, first)) as bench:
+        bench.produce(some_events(random))
+        bench.expect_oracle()
+        bench.produce(some_events(random))
+    with owned(kafka, tmp_path / "second") as second, closing(Bench(kafka, BOARD, second)) as bench:
+        assert second != first
+        bench.produce(some_events(random))
+        bench.expect_oracle()
+        # What another owner has left is not ours to delete.
+        checkpoints = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/pipeline/g*")}
+        assert checkpoints == {f"first/pipeline/{first}", f"second/pipeline/{second}"}

@@ -17,7 +17,7 @@ from liveboard.contract.schema import Column
 from liveboard.contract.types import TYPES
 from liveboard.pipeline.parse import parse, row_column
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("generated_code")]
 
 WRITTEN = {"decimal": "decimal(10,2)"}
 SOURCE = Source(

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from boards import FIRST_MS, one_join
 from hadoop import hdfs
-from harness import Bench, Event, code_generated, until
+from harness import Bench, Event, until
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -81,7 +81,6 @@ def test_b11_a_board_goes_on_from_its_checkpoint_in_hdfs(kafka: str, spark: Spar
         hdfs(tmp_path) as address,
         stored(spark, f"{address}/boards") as checkpoints,
         closing(Bench(kafka, one_join("left"))) as bench,
-        code_generated(spark, False),
     ):
         bench.create_topics()
         bench.produce(some_events(random))
