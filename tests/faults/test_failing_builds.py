@@ -47,6 +47,15 @@ def test_a_deleted_topic_and_a_full_disk(kafka: str, tmp_path: Path, small_disk:
         board.expect_nothing_left_behind()
         board.pipeline.stop()
 
+        # One that is to go on with too few task slots says so, and does when they are there.
+        board.pipeline.environment["LIVEBOARD_SPARK_MASTER"] = "local[5]"
+        board.pipeline.start()
+        status = board.wait_for(lambda status: status.phase is Phase.RESTARTING)
+        assert "s: spark.master: expected at least 6 task slots (one per input and shuffle partition" in status.message
+        assert "found 5 at local[5]; give it more cores" in status.message
+        board.pipeline.kill("python")
+        del board.pipeline.environment["LIVEBOARD_SPARK_MASTER"]
+
         # A live query that dies, of a checkpoint that it cannot write, starts again when it can.
         board.pipeline.environment["LIVEBOARD_SPARK_CHECKPOINT_INTERVAL"] = "5 s"
         board.pipeline.start()

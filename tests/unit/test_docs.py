@@ -47,6 +47,7 @@ OF_SPARK = {
         "driver.memory",
         "executor.cores",
         "executor.instances",
+        "hadoop.fs.gs.impl",
         "jars",
         "kubernetes.container.image",
         "sql.shuffle.partitions",

@@ -97,6 +97,7 @@ def test_local_slots_are_sparks_threads_whatever_the_parallelism_is() -> None:
         ("file:///mnt/shared", "FileSystemBased"),
         ("hdfs://host:8020/boards", "FileContextBased"),
         ("abfss://c@account.dfs.core.windows.net/boards", "FileContextBased"),
+        ("gs://bucket/boards", "FileContextBased"),
         ("s3a://bucket/boards", "AbortableStreamBased"),
     ],
 )

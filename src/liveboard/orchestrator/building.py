@@ -153,13 +153,8 @@ class Builds:
         inputs = session.slots_needed(work.board.wired(goal), there, 0)
         configured = session.configured_shuffle_partitions(work.settings.spark)
         shuffles = configured or session.derived_shuffle_partitions(found, inputs)
-        records = [work.status.generations[name] for name in work.running.names]
-        beside = [
-            session.slots_needed(work.board.wired(record.wiring), partitions(record), leftovers.shuffles(record))
-            for record in records
-        ]
         free = 0 if session.is_local(master) else session.BATCH_SLOTS
-        session.check_slots(master, found, inputs + shuffles + sum(beside) + free)
+        session.check_slots(master, found, inputs + shuffles + work.slots_held() + free)
         if not configured:
             work.log(f"the cluster has {found} task slots; joins are computed in {shuffles} partitions")
         work.spark.conf.set("spark.sql.shuffle.partitions", str(shuffles))

@@ -21,6 +21,8 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 _STEADY_AFTER_S = 3.0
 # A stream that cannot go on from its checkpoint so many times in a row never will.
 _TRIES = 3
+# How Spark says that a stream has too few task slots.
+NO_SLOTS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 # What has nothing to do with the checkpoint, and passes: Kafka, the disk, the memory, and workers of a cluster that are
 # lost, or have a batch job where the stream was a moment ago.
 _PASSING = (
@@ -28,7 +30,7 @@ _PASSING = (
     "No space left on device",
     "java.lang.OutOfMemoryError",
     "ExecutorLostFailure",
-    "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
+    NO_SLOTS,
 )
 
 

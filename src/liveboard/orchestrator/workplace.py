@@ -19,7 +19,7 @@ from liveboard.orchestrator import leftovers
 from liveboard.orchestrator.leftovers import Leftovers
 from liveboard.orchestrator.losses import Losses
 from liveboard.orchestrator.record import BoardRecord
-from liveboard.orchestrator.running import Running
+from liveboard.orchestrator.running import NO_SLOTS, Running
 from liveboard.orchestrator.schemas import Schemas
 from liveboard.pipeline import session
 from liveboard.pipeline.checkpoints import Checkpoints
@@ -112,7 +112,21 @@ class Workplace:
     def explain(self, error: Exception | str) -> str:
         """What an error of Spark, Kafka or the disk means, in one line."""
         text = error if isinstance(error, str) else reason(error)
+        if NO_SLOTS in text and (lacking := self._lacking_slots()):
+            return lacking
         return one_line(trouble.of_spark(self.kafka.client_config, self.names, text))
+
+    def slots_held(self) -> int:
+        """The task slots that the generations in this process hold for ever."""
+        records = [self.status.generations[name] for name in self.running.names]
+        return sum(
+            session.slots_needed(self.board.wired(record.wiring), partitions(record), leftovers.shuffles(record))
+            for record in records
+        )
+
+    def _lacking_slots(self) -> str:
+        """Says that Spark has too few for these generations; empty where it has enough, and others use some for now."""
+        return session.lacking_slots(self.settings.spark.master, session.slots_now(self.spark), self.slots_held())
 
     def _generation(self, name: str) -> Generation:
         interval = f"{self.settings.spark.checkpoint_interval.milliseconds} milliseconds"

@@ -171,22 +171,29 @@ def cores(session: SparkSession) -> int:
 
 def slots(session: SparkSession) -> int:
     """How many tasks can run at once, as soon as the cluster has given all that it gives."""
-    context = session.sparkContext
-    if is_local(str(context.master)):
-        # The default parallelism may be set, and is then about cores.
-        threads = re.match(r"local\[(\d+)", str(context.master))
-        return int(threads[1]) if threads else os.cpu_count() or 1
+    if is_local(str(session.sparkContext.master)):
+        return slots_now(session)
     deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
     found, since = 0, time.monotonic()
     while time.monotonic() < deadline:
-        executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
-        now = context.defaultParallelism if executors else 0
+        now = slots_now(session)
         if now != found:
             found, since = now, time.monotonic()
         elif found and time.monotonic() - since > _SETTLED_S:
             break
         time.sleep(_LOOK_S)
     return found
+
+
+def slots_now(session: SparkSession) -> int:
+    """The same, of what the cluster has given by now."""
+    context = session.sparkContext
+    if is_local(str(context.master)):
+        # The default parallelism may be set, and is then about cores.
+        threads = re.match(r"local\[(\d+)", str(context.master))
+        return int(threads[1]) if threads else os.cpu_count() or 1
+    executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
+    return context.defaultParallelism if executors else 0
 
 
 def create(settings: SparkSettings, directory: Path, board: Board | None = None) -> SparkSession:
@@ -307,12 +314,19 @@ def end(session: SparkSession) -> None:
 
 def check_slots(master: str, found: int, needed: int) -> None:
     """Refuses to go on with fewer slots than Real-Time Mode needs, since it would wait for ever."""
-    if found < needed:
-        raise LiveboardError(
-            f"spark.master: expected at least {needed} task slots (one per input and shuffle partition of each "
-            f"generation), found {found} at {master}; give it more cores, the "
-            "topics fewer partitions, or control.retire_after less time"
-        )
+    if lacking := lacking_slots(master, found, needed):
+        raise LiveboardError(lacking)
+
+
+def lacking_slots(master: str, found: int, needed: int) -> str:
+    """Says that there are too few; empty where there are enough."""
+    return (
+        f"spark.master: expected at least {needed} task slots (one per input and shuffle partition of each "
+        f"generation), found {found} at {master}; give it more cores, the "
+        "topics fewer partitions, or control.retire_after less time"
+        if found < needed
+        else ""
+    )
 
 
 def _load_rocksdb(session: SparkSession) -> None:

@@ -35,7 +35,9 @@ def conf(storage: StorageSettings) -> dict[str, str]:
         case "s3a":
             return _s3(storage)
         case _:
-            # It renames, which is one step on HDFS and its like.
+            # It writes under another name and renames, unless the file is there. That is one step on HDFS, and on Azure
+            # with a hierarchical namespace. Google's connectors copy or move the object on the condition that there is
+            # none of that name; what S3 has below is not for them, since they cannot give up a file that was begun.
             return {_MANAGER: f"{_MANAGERS}.FileContextBasedCheckpointFileManager"}
 
 
