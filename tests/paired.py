@@ -6,7 +6,6 @@ What can happen to it is told by name; it is healed when `expect_followed` retur
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -21,7 +20,7 @@ from live import KEY
 from oracle import Row
 from process import board_toml
 from replicas import Replica, answer, balanced
-from swapping import Swapping, wiring
+from swapping import Load, Swapping, wiring
 
 import liveboard
 from liveboard.client import Client, SyncSubscription
@@ -31,6 +30,8 @@ from liveboard.pipeline.joins import KINDS
 # So many that a key has few records: what is tested is what happens to the parts, not long keys.
 _KEYS = 50_000
 _HISTORY = 6_000
+# Of each topic.
+_PARTITIONS = 2
 
 
 class Paired:
@@ -64,18 +65,25 @@ class Paired:
         )
 
     @contextmanager
-    def load(self, rate: int, seconds: float = math.inf) -> Iterator[None]:
-        """So many events a second, which viewers see; fewer after these seconds."""
-        with self.owner.load(0, rate, _KEYS, seconds):
-            self.expect_followed()
-            yield
+    def load(self, rate: int) -> Iterator[Load]:
+        """So many events a second, as soon as viewers see what came before."""
+        self.expect_followed()
+        with self.owner.load(0, rate, _KEYS) as load:
+            yield load
 
     def expect_followed(self) -> None:
-        """Waits until every viewer sees a record that is produced now: one that cannot be read, to be told apart."""
+        """Waits until every viewer sees what is produced now in each partition, where tasks of their own read it.
+
+        Those are records that cannot be read, to be told apart.
+        """
         text = f"probe {next(self._numbers)}"
-        self._bench.produce([Event("users", text.encode(), FIRST_MS)])
+        places = [(source, partition) for source in self._bench.board.sources for partition in range(_PARTITIONS)]
+        self._bench.produce(Event(source, text.encode(), FIRST_MS, partition) for source, partition in places)
         for viewer in self._viewers:
-            until(partial(_sees, viewer, text), lambda: f"{text}; the owner said {self.owner.pipeline.said()[-3000:]}")
+            until(
+                partial(_sees, viewer, text, len(places)),
+                lambda: f"{text}; the owner said {self.owner.pipeline.said()[-3000:]}",
+            )
 
     def ask_for_a_repair(self) -> None:
         """More users of a key than a join remembers, then an account that all of them get."""
@@ -118,9 +126,9 @@ def _viewer(address: str, parts: ExitStack) -> SyncSubscription:
     return client.subscribe("rejects_ui", window=(0, MAX_SIZE))
 
 
-def _sees(viewer: SyncSubscription, text: str) -> bool:
+def _sees(viewer: SyncSubscription, text: str, times: int) -> bool:
     update = viewer.update
-    return bool(update and update.stale_since is None and any(text in row for row in update.rows))
+    return bool(update and update.stale_since is None and sum(text in row for row in update.rows) == times)
 
 
 def _has(client: Client, sizes: Mapping[str, int]) -> bool:

@@ -211,31 +211,48 @@ class Swapping:
             before = now
 
     @contextmanager
-    def load(self, number: int, rate: int, keys: int = 5_000, seconds: float = math.inf) -> Iterator[None]:
-        """So many events per second for the topics of a wiring: each round produces all that are due by then.
-
-        After the seconds it is a twentieth: a machine that is too busy for the load would never come to its end.
-        """
+    def load(self, number: int, rate: int, keys: int = 5_000, seconds: float = math.inf) -> Iterator[Load]:
+        """So many events per second for the topics of a wiring; after so many seconds it is eased."""
         stopping = threading.Event()
         random = Random(number)
-        start = time.monotonic()
+        load = Load(rate, seconds)
 
         def run() -> None:
             with closing(self.bench(wiring(number), "g0")) as bench:
-                produced = 0
                 while not stopping.wait(0.02):
-                    elapsed = time.monotonic() - start
-                    due = int((min(elapsed, seconds) + max(elapsed - seconds, 0) / 20) * rate)
-                    bench.produce(event(random, number, keys, self.board) for _ in range(due - produced))
-                    produced = due
+                    due = load.due
+                    bench.produce(event(random, number, keys, self.board) for _ in range(due - load.produced))
+                    load.produced = due
 
         thread = threading.Thread(target=run)
         thread.start()
         try:
-            yield
+            yield load
         finally:
             stopping.set()
             thread.join()
+
+
+class Load:
+    """Even events: each round produces all that are due by then."""
+
+    def __init__(self, rate: int, seconds: float) -> None:
+        self.produced = 0
+        """How many are in Kafka."""
+        self._rate = rate
+        self._began = time.monotonic()
+        self._seconds = seconds
+
+    @property
+    def due(self) -> int:
+        """How many there should be by now."""
+        elapsed = time.monotonic() - self._began
+        full = min(elapsed, self._seconds)
+        return int((full + (elapsed - full) / 20) * self._rate)
+
+    def ease(self, after_s: float) -> None:
+        """So many seconds from now it becomes a twentieth: who is too busy for the load would never come to its end."""
+        self._seconds = time.monotonic() - self._began + after_s
 
 
 def event(random: Random, number: int, keys: int, board: Board, first_ms: int = FIRST_MS) -> Event:
