@@ -92,13 +92,13 @@ class Swapping:
         if hasattr(self, "pipeline"):
             self.pipeline.close()
 
-    def fill(self, number: int, events: int = 100) -> None:
-        """Creates the topics of a wiring if need be and gives them more events."""
+    def fill(self, number: int, events: int = 100, keys: int = 0) -> None:
+        """Creates the topics of a wiring if need be and gives them more events, of so many keys if it is said."""
         bench = self.bench(wiring(number), "g0")
         self.admin.create((source.topic for source in bench.board.sources.values()), partitions=2)
         random = Random(f"{number} {events} {time.time_ns()}")
         # Few records per key, however many there are: their cost grows with the records of the key.
-        keys = max(200, events // 4)
+        keys = keys or max(200, events // 4)
         bench.produce(event(random, number, keys, self.board) for _ in range(events))
         bench.close()
 

@@ -6,8 +6,10 @@ One board goes through all of them, since every start of a pipeline takes its ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
+from harness import until
 from swapping import Swapping, swapping, wiring
 
 from liveboard.contract.board import Wiring
@@ -16,12 +18,16 @@ from liveboard.contract.status import BoardStatus, State
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 RETIRE_AFTER = "LIVEBOARD_CONTROL_RETIRE_AFTER"
+# Enough for a build that takes a moment; half of their keys have more records of a side than are remembered.
+_BUILT, _KEYS, _REMEMBERED = 12_000, 1_000, 5
 
 
 @pytest.fixture(scope="module")
 def board(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swapping]:
     """A board that has just been started."""
     with swapping(kafka, tmp_path_factory.mktemp("swaps"), **{RETIRE_AFTER: "1 s"}) as board:
+        joins = {name: replace(join, history=_REMEMBERED) for name, join in board.board.joins.items()}
+        board.board = replace(board.board, joins=joins)
         board.start()
         yield board
 
@@ -52,6 +58,12 @@ def _others(board: Swapping) -> Iterator[Wiring]:
     return (each for each in every if each not in taken)
 
 
+def _own_rows(board: Swapping, generation: str | None) -> int:
+    """How many rows of records themselves were written to the generation's changelogs."""
+    changelogs = [board.names.changelog(str(generation), name) for name in ("users_ui", "accounts_ui", "rejects_ui")]
+    return sum(ends["0"] for ends in board.admin.offsets(dict.fromkeys(changelogs, 1), "latest").values())
+
+
 def _expect_the_end(board: Swapping, live: str) -> None:
     """What must be true after every crash."""
     for number in range(3):
@@ -73,16 +85,22 @@ def test_killed_before_anything_was_live(board: Swapping) -> None:
 
 def test_killed_while_building_and_while_a_generation_is_being_removed(board: Swapping) -> None:
     first = _live(board, "1 s")
-    board.fill(1, 6_000)
+    board.fill(1, _BUILT, _KEYS)
     board.ask(wiring(1))
-    board.wait_for(lambda status: status.live == first and _has(State.BUILDING)(status))
-    _restart(board)
+    building, _ = board.wait_for(lambda status: status.live == first and status.building[1]).building
+    until(lambda: _own_rows(board, building), "rows of the build")
+    board.pipeline.kill("java")
+    assert _own_rows(board, building) < _BUILT
+    board.pipeline.start()
     second = board.wait_until_live(wiring(1))
+    assert second == building
     board.wait_for(lambda status: _has(State.CLOSED)(status) or list(status.generations) == [second])
     _restart(board, "1 hour")
     assert board.wait_until_live(wiring(1)) == second
     board.wait_for(lambda status: list(status.generations) == [second])
     _expect_the_end(board, second)
+    asked = board.names.repairs(second)
+    assert board.admin.offsets({asked: 1}, "latest")[asked]["0"] > 0
 
 
 def test_killed_while_building_and_asked_for_another_wiring_meanwhile(board: Swapping) -> None:

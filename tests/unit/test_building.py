@@ -13,6 +13,7 @@ from liveboard.contract.board import Board
 from liveboard.contract.status import BoardStatus, GenerationRecord, Phase, Progress, State
 from liveboard.contract.tables import table_columns
 from liveboard.orchestrator.building import Builds
+from liveboard.orchestrator.orchestrator import Orchestrator
 
 BOARD = default_board()
 ENDS = {"users_ui": 100, "final_ui": 100}
@@ -79,3 +80,22 @@ def test_b15_a_build_is_shown_when_its_rows_are_written_and_live_when_it_follows
 def test_a_swap_whose_totals_are_made_from_its_tables_is_shown_only_when_they_are_complete() -> None:
     assert built(by_key(), "g1", is_written=True).shown == "g1"
     assert built(by_key(), None, is_written=True).shown == "g2"
+
+
+def test_b15_a_build_whose_java_is_gone_has_not_failed() -> None:
+    def is_built() -> bool:
+        raise ConnectionRefusedError
+
+    record = GenerationRecord(state=State.BUILDING, wiring=BOARD.wiring, tables={})
+    status = BoardStatus(sources=("users",), live="g1", generations={"g2": record})
+    work: Any = SimpleNamespace(
+        board=BOARD,
+        status=status,
+        record=SimpleNamespace(),
+        running=Running(g2=SimpleNamespace(is_built=is_built)),
+        usable={"g2"},
+        leftovers=SimpleNamespace(taken_up=lambda status, board: status, sweep=lambda status: None),
+    )
+    orchestrator = Orchestrator(work, SimpleNamespace(is_sure=lambda: True))  # type: ignore[arg-type]
+    with pytest.raises(ConnectionRefusedError):
+        orchestrator._advance_build()

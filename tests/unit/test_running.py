@@ -25,6 +25,13 @@ class Dying:
         return self._why
 
 
+class Gone:
+    """A generation whose Java was killed."""
+
+    def follow(self, anew: bool) -> None:
+        raise ConnectionRefusedError
+
+
 class Knowing:
     """All schemas are known."""
 
@@ -60,3 +67,9 @@ def test_b24_only_what_a_checkpoint_cannot_get_over_is_built_anew(
     assert kept.hopeless() == ({"g1": why} if is_hopeless else {})
     assert all(why in each for each in said)
     assert len(said) >= 3
+
+
+def test_b24_where_java_is_gone_nothing_is_started_again_in_this_process() -> None:
+    kept = Running(lambda name: cast(Any, Gone()), cast(Schemas, Knowing()), print, lambda why: why, lambda name: False)
+    with pytest.raises(ConnectionRefusedError):
+        kept.follow("g1")

@@ -121,7 +121,7 @@ class Orchestrator:
         while (step := self._next_step(goal)).do is not Do.NOTHING:
             try:
                 self._take(step, goal)
-            except OwnershipLost:
+            except (OwnershipLost, ConnectionError):
                 raise
             except (LiveboardError, *SPARK_ERRORS) as error:
                 return self._give_up(step, error)
@@ -165,7 +165,7 @@ class Orchestrator:
                     self._builds.start(name)
                 elif self._builds.is_complete(name):
                     self._switch(name)
-            except OwnershipLost:
+            except (OwnershipLost, ConnectionError):
                 raise
             except (LiveboardError, *SPARK_ERRORS) as error:
                 if work.schemas.learn(reason(error)):

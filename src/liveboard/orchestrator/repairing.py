@@ -36,6 +36,8 @@ class Repairing:
                 return
             try:
                 repairs.advance()
+            except ConnectionError:
+                raise
             except (LiveboardError, *SPARK_ERRORS) as error:
                 if work.schemas.learn(reason(error)):
                     return

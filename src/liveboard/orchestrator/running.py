@@ -16,6 +16,7 @@ from liveboard.orchestrator.schemas import Schemas
 from liveboard.pipeline.checkpoints import Damaged
 from liveboard.pipeline.generation import Generation, reason
 
+# A ConnectionError is among them, and is to be raised before: Java is gone, and everything in this process with it.
 SPARK_ERRORS = (PySparkException, Py4JJavaError, OSError)
 # A query that dies again of the same cause does so within this time.
 _STEADY_AFTER_S = 3.0
@@ -115,6 +116,8 @@ class Running:
         self._starts[name] += 1
         try:
             self[name].follow(anew=self._misses(name))
+        except ConnectionError:
+            raise
         except (LiveboardError, *SPARK_ERRORS) as error:
             self._note_down(
                 name, reason(error), passes=isinstance(error, LiveboardError) and not isinstance(error, Damaged)
