@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from random import Random
 
 import boards
 import parts
@@ -16,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from liveboard.contract.board import Board
+from liveboard.contract.board import Board, History
 from liveboard.contract.joins import JOIN_KINDS
 from liveboard.pipeline.history import apart, flagged, rows
+from liveboard.pipeline.joins import KINDS
 from liveboard.pipeline.plan import Plan
 
 pytestmark = pytest.mark.integration
@@ -154,6 +157,40 @@ def test_b33_an_answer_that_may_lack_rows_asks(spark: SparkSession, how: str) ->
         for last in expected
     }
     assert found == expected
+
+
+# None is the default. Of inner joins fewer: they have a row for every pair.
+_DEPTHS: dict[str, list[History | None]] = {
+    "left": [1, 2, 5, None, "all"],
+    "inner": [2, None],
+    "asof": [1, 2, 5, None, "all"],
+}
+
+
+@pytest.mark.parametrize("how", JOIN_KINDS)
+def test_b33_every_kind_of_join_has_more_records_of_a_key_than_it_remembers(spark: SparkSession, how: str) -> None:
+    """Records of both sides in turn, in the order of their times; then late ones, of the right side twice as many."""
+    one, depths = boards.one_join(how), _DEPTHS[how]
+    join = one.joins[how]
+    joins = {f"{how}_{depth}": replace(join, name=f"{how}_{depth}", history=depth) for depth in depths}
+    plan = plan_of(replace(one, joins=joins))
+    newest = KINDS[join.how].usual_history + 4
+    random = Random(how)
+    late = [0, 0, 0, *(random.randrange(newest) for _ in range(21))]
+    times = [*(at for at in range(newest) for _ in range(2)), *late, newest, newest]
+    sides = [*[join.left, join.right] * newest, *[join.right, join.right, join.left] * 8, join.left, join.right]
+    events = [
+        Event(source, b'{"userId":"u","age":%d,"balance":%d}' % (number, number), FIRST_MS + at)
+        for number, (at, source) in enumerate(zip(times, sides, strict=True))
+    ]
+    records = arrived(plan.board, events)
+    found = entries_of(spark, plan.board, records)
+    answered = answer(found, plan)
+    # Both sides miss what is forgotten of the other one, apart from those of a left join.
+    asking = {tuple(ask["key"].split()[:2]) for ask in answered.asks}
+    bounded = [str(memory) for memory, depth in enumerate(depths) if depth != "all"]
+    assert asking == set(product(bounded, ["right"] if how == "left" else ["left", "right"]))
+    check(plan, records, [*answered.changes, *repaired(spark, found, plan, answered.asks)])
 
 
 def test_b33_a_repair_that_is_made_again_writes_as_of_rows_that_belong_to_another_by_then(spark: SparkSession) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
@@ -83,13 +85,23 @@ def expect_all_done(repairs: Repairs, played: Played, after: int = 0) -> None:
 
 
 def test_keys_wait_until_they_are_repaired(bench: Bench) -> None:
-    played = Played(bench)
+    played, seen = Played(bench), threading.Event()
+
+    def job() -> None:
+        assert seen.wait(PATIENCE_S)
+
+    played.job = job
     with closing(repairs_of(bench, played)) as repairs:
         assert repairs.pending is None
+        begun = int(time.time() * 1000) / 1000
         played.ask("0 b 0-7")
+        asked = time.time()
         played.ask("0 b 0-8")
         played.ask("1 b 0-8")
-        advance_until(repairs, lambda: repairs.pending, "keys that wait")
+        advance_until(repairs, lambda: repairs.pending and repairs.pending.keys == 2, "two keys that wait")
+        assert repairs.pending
+        assert begun <= repairs.pending.since <= asked
+        seen.set()
         expect_all_done(repairs, played)
     with closing(repairs_of(bench, played)) as repairs:
         played.ask("0 b 0-9")

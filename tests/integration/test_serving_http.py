@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from live import KEY, Board, Running, at, get, users, wait
+from msgspec.structs import replace as changed
 
 from liveboard import __version__
 from liveboard.config import Secret
 from liveboard.contract.names import Names
+from liveboard.contract.status import PendingRepairs
 from liveboard.kafka.admin import Admin
 from liveboard.serving.login import make_token
 
@@ -74,17 +78,25 @@ def test_control_messages_are_passed_on(board: Board, running: Running) -> None:
 
 
 def test_metrics(board: Board, running: Running) -> None:
+    def metrics() -> str:
+        return str(get(running, "/metrics", key=None)[1])
+
+    live = str(board.live)
+    waiting = PendingRepairs(keys=3, since=time.time() - 60)
+    board.generations[live] = changed(board.generations[live], repairs=waiting)
+    board.announce()
     with running.client() as client:
         client.subscribe(1)
         client.subscribe(2, sort=[["age", "asc"]])
-        board.write(str(board.live), users(10))
+        board.write(live, users(10))
         client.until(lambda: len(client.rows[1]) == 11)
-        place = f'{{generation="{board.live}",table="users_ui"}}'
+        place = f'{{generation="{live}",table="users_ui"}}'
         expected = {
             f"liveboard_rows{place} 11.0",
             f"liveboard_updates_total{place} 11.0",
             f"liveboard_feed_lag{place} 0.0",
-            f"liveboard_generation {str(board.live)[1:]}.0",
+            f"liveboard_generation {live[1:]}.0",
+            f'liveboard_pending_repairs{{generation="{live}"}} 3.0',
             "liveboard_viewers 1.0",
             "liveboard_subscriptions 2.0",
             "liveboard_windows 2.0",
@@ -93,7 +105,9 @@ def test_metrics(board: Board, running: Running) -> None:
             "liveboard_rejects 0.0",
             'liveboard_latency_seconds_count{table="users_ui"} 1.0',
         }
-        wait(lambda: expected <= set(get(running, "/metrics", key=None)[1].splitlines()))
+        wait(lambda: expected <= set(metrics().splitlines()))
+        (age,) = re.findall(r"^liveboard_pending_repairs_age_seconds\S+ (\S+)$", metrics(), re.MULTILINE)
+        assert 60 <= float(age) <= time.time() - waiting.since
 
 
 def test_topics_to_choose_from(board: Board, running: Running) -> None:

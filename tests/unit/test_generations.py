@@ -14,7 +14,16 @@ from liveboard.config import Duration
 from liveboard.contract.board import Wiring
 from liveboard.contract.changelog import timestamp_text
 from liveboard.contract.names import generation_id
-from liveboard.contract.status import BoardStatus, GenerationRecord, Progress, Request, State, decode_status, status_row
+from liveboard.contract.status import (
+    BoardStatus,
+    GenerationRecord,
+    PendingRepairs,
+    Progress,
+    Request,
+    State,
+    decode_status,
+    status_row,
+)
 from liveboard.orchestrator import generations
 from liveboard.orchestrator.generations import Do, NextStep
 
@@ -245,6 +254,16 @@ def test_b17_the_status_row_is_that_of_the_live_generation(board: Orchestrator) 
     row = status_row(changed(board.status, message="building g2", generations=records))
     live = ("users", "accounts", "left", timestamp_text(1_000_000), "g1")
     assert row == (*live, "starting", "building g2", "g2", 10, 40, 5.0)
+
+
+@pytest.mark.parametrize(("keys", "words"), [(1, "1 key waits"), (1_200, "1,200 keys wait")])
+def test_b33_the_status_says_how_many_keys_wait_for_a_repair_unless_there_is_more_to_say(
+    board: Orchestrator, keys: int, words: str
+) -> None:
+    record = changed(board.status.generations["g1"], repairs=PendingRepairs(keys, since=1_000.5))
+    waiting = changed(board.status, generations={"g1": record})
+    said = [status_row(changed(waiting, message=message))[6] for message in ("", "g2 could not be built")]
+    assert said == [f"{words} for a repair, the first since {timestamp_text(1_000_500)}", "g2 could not be built"]
 
 
 @pytest.mark.parametrize("state", list(State))
