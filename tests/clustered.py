@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,11 @@ from pathlib import Path
 from objects import bucket
 from paired import Paired
 from process import spark_conf
+from stage import Meter
 from standalone import cluster, kill
+
+# Long enough to see which processes are at work.
+_LOOK_S = 1.0
 
 _CONF = {
     "spark.driver.host": "127.0.0.1",
@@ -43,5 +48,8 @@ class Clustered(Paired):
         self.workers.append(self.cluster.add_worker())
 
     def lose_a_worker(self) -> None:
-        """kill -9 of the first one, and of its executor."""
-        kill(self.workers.pop(0))
+        """kill -9 of the one that has most to do, and of its executor: another one may have no task just then."""
+        meters = [Meter(worker.children(recursive=True)) for worker in self.workers]
+        time.sleep(_LOOK_S)
+        used = [meter.used_s() for meter in meters]
+        kill(self.workers.pop(used.index(max(used))))
