@@ -96,9 +96,17 @@ class Paired:
         until(lambda: any(s.generations[self.live].repairs for s in self.owner.history() if s.live), "a repair")
 
     def lose_the_driver(self) -> None:
-        """kill -9 of the owner; returns when the standby is the owner."""
+        """kill -9 of the owner; the standby is to be the next one."""
         self.owner.pipeline.kill("python")
         self.owner = self.standby
+
+    def expect_taken_over(self) -> None:
+        """Waits until the board's document says that the standby has the board."""
+        storage = str(self.owner.pipeline.storage)
+        self.owner.wait_for(lambda status: status.owner and storage in status.owner.name)
+
+    def expect_live(self) -> None:
+        """Waits until the stream of the one that has taken over runs."""
         self.owner.pipeline.wait_for(f"{self.live} is live")
 
     def lose_a_server(self) -> None:
