@@ -48,8 +48,11 @@ class Clustered(Paired):
         self.workers.append(self.cluster.add_worker())
 
     def lose_a_worker(self) -> None:
-        """kill -9 of the one that has most to do, and of its executor: another one may have no task just then."""
-        meters = [Meter(worker.children(recursive=True)) for worker in self.workers]
+        """kill -9 of one of the first two, and of its executor: the one that has more to do, as another may have no task.
+
+        A third one may be busy with starting.
+        """
+        meters = [Meter(worker.children(recursive=True)) for worker in self.workers[:2]]
         time.sleep(_LOOK_S)
         used = [meter.used_s() for meter in meters]
         kill(self.workers.pop(used.index(max(used))))
