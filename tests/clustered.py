@@ -48,9 +48,9 @@ class Clustered(Paired):
         self.workers.append(self.cluster.add_worker())
 
     def lose_a_worker(self) -> None:
-        """kill -9 of one of the first two, and of its executor: the one that has more to do, as another may have no task.
+        """kill -9 of one of the first two, and of its executor: the one that has more to do.
 
-        A third one may be busy with starting.
+        The other one may have no task, and a third one may be busy with starting.
         """
         meters = [Meter(worker.children(recursive=True)) for worker in self.workers[:2]]
         time.sleep(_LOOK_S)
